@@ -52,6 +52,8 @@ NEEDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("classifier", "train", "punmemecn/sentiment_type"), "train"),
     (("annotate", "pack"), "annotate"),
     (("serve",), "serve"),
+    (("mcp",), "mcp"),
+    (("decisions", "verify"), "annotate"),
     (("export-inspect", "runs/one"), "inspect"),
     (("run", "mquest/qa", "--model", "inspect/openai/gpt", "--limit", "1"), "inspect"),
     (("run", "mquest/qa", "--model", "local/nowhere", "--limit", "1"), "local"),

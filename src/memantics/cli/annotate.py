@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from memantics import annotation, construction
-from memantics.cli.expose import expose
+from memantics.cli.expose import expose, make_default_group
 from memantics.cli.terminal import console, plain, print_lines, say
 
 
@@ -50,20 +48,8 @@ def _show(done: construction.MadeQueue, what: str, more: str = "") -> None:
 
 
 FIRST = "open"
-
-
-class OpenByDefault(TyperGroup):
-    """A command group in which ``annotate QUEUE`` means ``annotate open QUEUE``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Insert 'open' if no subcommand is given."""
-        if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
-            args = [FIRST, *args]
-        return super().parse_args(ctx, args)
-
-
 app = typer.Typer(
-    cls=OpenByDefault,
+    cls=make_default_group(FIRST),
     help="Annotate memes in the browser. 'annotate QUEUE' opens a queue in the web app.",
 )
 app.command("questionnaire")(make_questionnaire)

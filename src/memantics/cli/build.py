@@ -87,6 +87,34 @@ def sample_questions(drawn: construction.QuestionSample) -> None:
     say(f"queue for annotation: {drawn.queue} ({drawn.items:,} items, {drawn.memes:,} memes)")
 
 
+@expose(construction.rate_questions)
+def rate_questions(made: construction.RatingQueue) -> None:
+    """Write a queue in which people rate a random sample of the questions of a build.
+
+    No model is called. The raters should not have written or edited the questions.
+    """
+    say(f"queue for rating: {made.queue} ({made.items:,} of {made.questions:,} questions)")
+
+
+@expose(construction.summarise_ratings)
+def show_ratings(found: construction.Ratings) -> None:
+    """Show the proportion of good questions in a rated sample, with intervals and agreement."""
+    show_table(found.table())
+    if found.faults:
+        told = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in found.faults.items())
+        say(f"failed: {told}")
+
+
+@expose(construction.compare_questions)
+def compare_questions(found: construction.Compared) -> None:
+    """Compare two rated builds on the same memes, paired by planned question.
+
+    A planned question that one build did not keep counts as not good there.
+    """
+    show_table(found.table())
+    print_lines(found.lines())
+
+
 @expose(
     construction.captions,
     dump=construction.summarise_captions,

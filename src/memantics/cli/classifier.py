@@ -25,7 +25,7 @@ app = typer.Typer(
     moderation.train_classifier,
     dump=lambda done: {"classifier": done.file, "in_use": done.in_use, "metrics": done.metrics},
     defaults={"split": "all"},
-    hide=("labels", "types", "obfuscated"),
+    hide=("labels", "types", "obfuscated", "counterfactual"),
     first=("preset", "data", "split", "out"),
 )
 def train(done: moderation.TrainedFile) -> None:
@@ -51,6 +51,14 @@ def train(done: moderation.TrainedFile) -> None:
 def evaluate(done: Measured) -> None:
     """Evaluate a classifier on labelled memes, or a preset by group cross-validation."""
     show_measured(done)
+
+
+@app.command("eval-negative")
+@expose(moderation.measure_negative)
+def evaluate_gate(found: moderation.NegativeGate) -> None:
+    """Measure how well reappraise recognises negative memes, on labelled memes."""
+    show_table(found.table())
+    print_lines(found.notes)
 
 
 @app.command("predict")

@@ -12,7 +12,7 @@ from rich.padding import Padding
 
 from memantics import evaluation
 from memantics.cli.expose import AsJson, expose, save_page, spread
-from memantics.cli.progress import Watcher, resumable
+from memantics.cli.progress import CountView, Watcher, resumable
 from memantics.cli.terminal import (
     console,
     plain,
@@ -27,6 +27,7 @@ from memantics.core.waiting import make_sync
 from memantics.evaluation import (
     Audit,
     Folders,
+    PageLanguage,
     TableStyle,
     conduct_audit,
     describe_finding,
@@ -68,7 +69,10 @@ def compare(
     task, with one correction over all tasks.
     """
     if against or plot is not None or correction != "holm" or evaluation.spans_tasks(folders):
-        suite = evaluation.compare_models(folders, against=against, correction=correction)
+        with CountView("comparisons") as view:
+            suite = evaluation.compare_models(
+                folders, against=against, correction=correction, progress=view.show
+            )
         if plot is not None:
             tell(f"plot: {evaluation.draw_comparison(suite, plot)}")
         if as_json:
@@ -85,7 +89,10 @@ def compare(
         show_table(found_by.effect_table())
         return
     sides = [evaluation.open_run(find_folder(run)) for run in folders]
-    found = evaluation.compare_sides(sides, metrics, against_first=against_first)
+    with CountView("comparisons") as view:
+        found = evaluation.compare_sides(
+            sides, metrics, against_first=against_first, progress=view.show
+        )
     if as_json:
         print_json(found)
         return
@@ -150,16 +157,23 @@ def report(
     ] = False,
     style: Annotated[TableStyle | None, Flag("LaTeX table style.")] = None,
     images: Annotated[bool, Flag("Embed thumbnails of the images in the page.")] = True,
+    language: Annotated[PageLanguage, Flag("Language of the page: en or zh.")] = "en",
 ) -> None:
     """Compare runs on one self-contained page, or as a table."""
     folders, left = evaluation.split_unfinished(folders)
     for reason in left.values():
         tell(f"skipped: {reason}")
-    if out is None and (form != "html" or table or style):
+    if out is None and language == "en" and (form != "html" or table or style):
         print_data(evaluation.render_report(folders, form, table=table, style=style))
         return
     path = evaluation.report(
-        folders, out or "report.html", form=form, images=images, table=table, style=style
+        folders,
+        out or "report.html",
+        form=form,
+        images=images,
+        table=table,
+        style=style,
+        language=language,
     )
     if form == "html":
         console().print(plain(f"report: {path}"))
@@ -177,6 +191,13 @@ def export_inspect(paths: list[Path], out: Path) -> None:
     for path in paths:
         console().print(plain(str(path)), soft_wrap=True)
     console().print(plain(f"view them with: inspect view --log-dir {out}"), soft_wrap=True)
+
+
+@expose(evaluation.export_results)
+def export_results(paths: list[Path]) -> None:
+    """Export the scores of runs for MLflow, Hugging Face, Weights & Biases or Every Eval Ever."""
+    for path in paths:
+        console().print(plain(str(path)), soft_wrap=True)
 
 
 STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}

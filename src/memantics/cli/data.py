@@ -9,7 +9,7 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from memantics import evaluation
-from memantics.cli.expose import expose
+from memantics.cli.expose import expose, save_page
 from memantics.cli.terminal import console, plain, show_table
 from memantics.core.data import Statistic
 from memantics.core.registry import Registered
@@ -35,7 +35,9 @@ def _show_found(survey: evaluation.Survey) -> None:
     head, *lines = evaluation.describe_found(survey)
     console().print(plain(head, "bold"))
     for line in lines:
-        console().print(plain(f"  {line}", "yellow" if line.startswith("note: ") else ""))
+        style = "yellow" if line.startswith("note: ") else ""
+        # Paths are not wrapped, so that they can be copied.
+        console().print(plain(f"  {line}", style), soft_wrap="/" in line)
 
 
 def _printed(survey: evaluation.Survey) -> list[Statistic]:
@@ -64,12 +66,33 @@ def _show_statistics(rows: Sequence[Statistic]) -> None:
 def add(survey: evaluation.Survey) -> None:
     """Register a release, check it, and compare its statistics with the paper's.
 
-    A table of your own needs no dataset config: memantics data add my.csv --label COLUMN --text
-    COLUMN.
+    Data of your own need no dataset config: memantics data add PATH --label COLUMN. PATH is a
+    table or a folder of tables. The data sets of a tree of folders are registered one by one.
     """
+    if survey.sets:
+        show_table(evaluation.tabulate_sets(survey.sets))
+        for one in survey.sets:
+            if one.problem:
+                problem = f"{one.folder} is not registered: {one.problem}"
+                console().print(plain(problem, "yellow"), soft_wrap=True)
+        console().print(plain(f"run one: {survey.command}"), soft_wrap=True)
+        if survey.page is not None:
+            console().print(plain(f"pages: {survey.page.parent}"), soft_wrap=True)
+        return
     _show_found(survey)
     _show_statistics(_printed(survey))
-    console().print(f"registered: memantics run {survey.benchmark.card.name} --data release")
+    console().print(plain(f"registered: {survey.command}"), soft_wrap=True)
+    if survey.page is not None:
+        console().print(plain(f"page: {survey.page}"), soft_wrap=True)
+
+
+@app.command("page")
+@expose(evaluation.profile_dataset, json=None, save=save_page)
+def page(found: evaluation.DatasetProfile) -> None:
+    """Describe a data set: counts, languages, duplicates, failing images and annotators."""
+    counts = ", ".join(f"{split} {count:,}" for split, count in found.splits.items())
+    for line in (f"{found.title}: {found.memes:,} memes ({counts})", *found.lines()):
+        console().print(plain(line))
 
 
 @app.command("list")

@@ -210,6 +210,7 @@ def train(done: moderation.TrainedFile) -> None:
     """Train a detector, and write it with its model card."""
     print_lines(done.data.describe())
     show_evaluation(done.metrics, "On memes held out in training")
+    print_lines(done.describe_identity())
     size, card = done.file.stat().st_size / 1e6, done.card.name.removesuffix(".md")
     console().print(plain(f"{done.file} ({size:.1f} MB), card: {card}.md, {card}.json"))
     if done.detector.sample:
@@ -245,11 +246,8 @@ def info(model: Annotated[Path, Argument("Detector file.")], as_json: AsJson = F
 def set_point(done: moderation.PointSet) -> None:
     """Set the default threshold and review range of a detector."""
     print_lines(done.lines)
-    span = (
-        ""
-        if done.point.review_range is None
-        else "; human review: {:g} to {:g}".format(*done.point.review_range)
-    )
+    band = done.point.review_band
+    span = "" if band is None else "; human review: {:.4g} to {:.4g}".format(*band)
     console().print(plain(f"{done.file}: harmful from {done.point.threshold:.4g}{span}"))
 
 
@@ -273,7 +271,8 @@ def retrain(done: Retrained) -> None:
     for warning in done.warnings:
         console().print(plain(f"warning: {warning}", "yellow"))
     if not done.refused:
-        console().print(plain(f"{done.file}: trained with {done.learnt_from:,} reviewed memes"))
+        counts = f"{done.learnt_from:,} memes, {done.reviewed:,} of them reviewed"
+        console().print(plain(f"{done.file}: trained with {counts}"))
 
 
 @app.command("use")

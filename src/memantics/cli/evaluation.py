@@ -14,7 +14,7 @@ import typer
 
 from memantics import evaluation
 from memantics.cli.expose import AsJson, expose, spread, spread_with
-from memantics.cli.progress import SuiteView, resumable, wait_for
+from memantics.cli.progress import SuiteView, wait_for
 from memantics.cli.terminal import (
     console,
     plain,
@@ -33,7 +33,6 @@ from memantics.evaluation import (
     EvaluationPlan,
     Folders,
     HumanExport,
-    Judgement,
     MetricNames,
     PaperForm,
     ReproducedPaper,
@@ -116,16 +115,33 @@ def score(
     invalid: InvalidFlag = None,
     options: ScoringOptions | None = None,
     metrics: MetricNames = None,
+    by: Annotated[
+        str | None,
+        Flag(
+            "Also score subsets by a tag of the items, such as dimension, or by gold, status or"
+            " images; with the majority baseline of each."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Score the answers of finished runs again; no model is called."""
     runs = [
         score_run(folder, invalid=invalid, options=options, metrics=metrics) for folder in folders
     ]
+    parts = (
+        []
+        if by is None
+        else [evaluation.score_subsets(run.folder, by, invalid=invalid) for run in runs]
+    )
     if as_json:
-        print_json([{"folder": run.folder, "scores": run.results} for run in runs])
-    else:
-        console().print(tabulate(load_runs(folders)))
+        shown = [{"folder": run.folder, "scores": run.results} for run in runs]
+        for one, part in zip(shown, parts, strict=False):
+            one["subsets"] = part.rows
+        print_json(shown)
+        return
+    console().print(tabulate(load_runs(folders)))
+    for part in parts:
+        show_table(part.table())
 
 
 def _show_ends(
@@ -178,16 +194,6 @@ def _show_estimates(
         console().print(plain(note, "dim"))
 
 
-@expose(evaluation.judge, watch=resumable, dump=lambda found: [run.to_dict() for run in found])
-def judge(found: list[Judgement]) -> None:
-    """Rate free-text answers with LLM judges: correctness and coverage, validated against people.
-
-    The metrics are added to the scores and reports of the run.
-    """
-    for run in found:
-        show_table(run.table())
-
-
 human_eval_app = typer.Typer(
     help="Human evaluation: export answers as a blind queue, and score the ratings.",
     no_args_is_help=True,
@@ -212,6 +218,8 @@ def score_ratings(done: evaluation.HumanScores) -> None:
     show_table(done.agreement_table())
     if done.correlations:
         show_table(done.metric_table())
+    if done.corrected:
+        show_table(done.corrected_table())
 
 
 @human_eval_app.command("preferences")

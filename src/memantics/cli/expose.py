@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from memantics.cli.terminal import print_json, show_table
 from memantics.core.parameters import UNSAID, Argument, Flag, MadeBy, read_pairs
@@ -40,6 +41,16 @@ def save_page(found: Any, out: PageFlag = None) -> None:
     """Write the HTML page of a result to ``--out``."""
     if out is not None:
         found.save(out)
+
+
+def save_translated_page(
+    found: Any,
+    out: PageFlag = None,
+    language: Annotated[str, Flag("Language of the page: en or zh.")] = "en",
+) -> None:
+    """Write the HTML page of a result to ``--out`` in one language."""
+    if out is not None:
+        found.save(out, language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +168,19 @@ def expose(
     return decorate
 
 
+def make_default_group(first: str) -> type[TyperGroup]:
+    """Make a command group in which ``group FOLDER`` means ``group FIRST FOLDER``."""
+
+    class DefaultGroup(TyperGroup):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            """Insert the default subcommand if none is given."""
+            if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
+                args = [first, *args]
+            return super().parse_args(ctx, args)
+
+    return DefaultGroup
+
+
 def make_command(verb: Callable[..., Any]) -> Command:
     """Turn a public function into a command whose help is the first line of its docstring.
 
@@ -251,7 +275,7 @@ def _tell(part: _Field | _Record, record: str) -> _Field | _Record:
 def _make_flag(
     key: str, hint: Any, fallback: Any, mark: Flag, defaults: Mapping[str, Any]
 ) -> _Field:
-    name = mark.flags if isinstance(mark, Argument) and mark.flags else key
+    name = mark.flags if isinstance(mark, Argument) and mark.flags else mark.name or key
     kind, many, pairs = (mark.kind, False, False) if mark.kind else _read_kind(hint)
     if many or pairs:
         kind = list[kind]  # type: ignore[valid-type]

@@ -197,6 +197,10 @@ def _main() -> NoReturn:
 
 def _run_command() -> Any:
     """Run the command; a missing optional package is reported with the name of its extra."""
+    if any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
+        from memantics.core.tracing import start_traces
+
+        start_traces()
     try:
         return make_app()(prog_name="memantics", standalone_mode=False)
     except ModuleNotFoundError as error:

@@ -46,12 +46,12 @@ def show(done: list[moderation.MatchEntry]) -> None:
 @app.command("import")
 @expose(moderation.import_match_list)
 def bring_in(done: int) -> None:
-    """Import hashes from a CSV file (sha256, phash or PDQ)."""
+    """Import hashes from a CSV file or a hash list of ThreatExchange."""
     console().print(plain(f"imported: {done:,}"))
 
 
 @app.command("export")
 @expose(moderation.export_match_list)
 def send_out(done: int, out: Path) -> None:
-    """Export hashes to a CSV file, one row per hash."""
+    """Export hashes as CSV, or as a hash list of ThreatExchange."""
     console().print(plain(f"{done:,} hashes: {out}"))

@@ -125,6 +125,30 @@ class Watcher(_View):
             _print_line(self._title, progress, action.describe(progress, self._prices))
 
 
+class CountView(_View):
+    """Shows how many steps of a computation are finished."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._title = title
+        self._bars = Bars(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+            transient=True,
+        )
+        self._bar = self._bars.add_task(title, total=None)
+
+    def show(self, done: int, total: int) -> None:
+        """Show the number of finished steps; without a terminal, print it now and then."""
+        self._bars.update(self._bar, total=total, completed=done)
+        if not self._console.is_terminal and time.monotonic() - self._printed >= _EVERY:
+            self._printed = time.monotonic()
+            tell(f"{self._title}: {done:,} of {total:,}")
+
+
 class SuiteView(_View):
     """Shows the progress of several runs on standard error: one line per active run, and a total.
 

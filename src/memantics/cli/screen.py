@@ -11,7 +11,7 @@ import typer
 from memantics import moderation, workbench
 from memantics.cli.expose import expose, save_page
 from memantics.cli.progress import resumable
-from memantics.cli.terminal import console, plain, show_table, tell
+from memantics.cli.terminal import console, plain, print_lines, show_table, tell
 from memantics.models.progress import show_duration
 from memantics.workbench import ShardsBuilt
 
@@ -81,7 +81,10 @@ def screen(done: moderation.Screened, review_range: tuple[float, float] | None) 
         out.print(plain(f"{done.saved:,} flagged memes: {done.folder / 'flagged'}"))
     for line in done.decided:
         out.print(plain(line, "yellow" if line.startswith("warning") else ""))
+    print_lines(f"note: {note}" for note in done.notes)
     if done.review_queue is not None:
+        reasons = (f"{count:,} {reason}" for reason, count in done.review_reasons.items())
+        print_lines([f"reasons for review: {'; '.join(reasons)}"])
         command = f"memantics annotate open {done.review_queue}"
         out.print(plain(f"needs human review: {done.queued:,} memes, {command}"))
     elif review_range:
@@ -116,7 +119,6 @@ def drift(found: moderation.Drift) -> None:
     workbench.build_shards,
     watch=watch,
     end=stop_at_failures,
-    hide=("columns",),
     first=("product", "model", "out", "language", "detector", "workers"),
 )
 def build_shards(done: workbench.ShardsBuilt) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ MOST_INPUT = 10_000_000
 # Maximum number of characters of a cell in a table; wrapping a cell of 8 million would take
 # minutes.
 _LONGEST_CELL = 2_000
+_LONGEST_NAME = 32
 
 
 class SafeConsole(Console):
@@ -134,14 +135,22 @@ def show_table(shown: Shown) -> None:
     """Print the table of a result."""
     title = plain(shown.title, "bold") if shown.title else None
     made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, side in shown.sides:
-        made.add_column(name, justify=side, overflow="fold")
+    for place, (name, side) in enumerate(shown.sides):
+        width = 0 if place else _measure_names([row[0] for row in shown.rows])
+        made.add_column(name, justify=side, overflow="fold", min_width=width or None)
     for place, row in enumerate(shown.rows, 1):
         last = shown.total and place == len(shown.rows)
         if last:
             made.add_section()
         made.add_row(*map(_cell, row), style="bold" if last else "")
     console().print(made)
+
+
+def _measure_names(cells: Sequence[str]) -> int:
+    """Return the width of a column of names, which one copies whole; 0 for other texts."""
+    longest = max(map(len, cells), default=0)
+    whole = longest <= _LONGEST_NAME and not any(" " in cell for cell in cells)
+    return longest if whole else 0
 
 
 def _cell(text: str) -> Text:

@@ -39,6 +39,7 @@ from memantics.cli.terminal import (
 )
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError, first_fault
+from memantics.core.files import read_regular
 from memantics.core.parameters import Argument, Flag, TokenPrices
 from memantics.core.result import Table
 from memantics.core.samples import copy as copy_samples
@@ -233,7 +234,7 @@ def _open_editor(text: str) -> bytes:
         path = Path(folder) / "stage.json"
         path.write_text(text, encoding="utf-8")
         subprocess.run([*shlex.split(command), str(path)], check=True)  # noqa: S603 - the user's own
-        return path.read_bytes()
+        return read_regular(path)
 
 
 _TITLES = {"feeling": "what it feels like", "plan": "the plan", "reading": "", "picture": ""}
@@ -303,7 +304,7 @@ def _end_reappraisal(results: Sequence[Reappraisal]) -> None:
     dump=lambda results: [result.to_dict() for result in results],
     end=_end_reappraisal,
     defaults={"concurrency": 8},
-    first=("target", "model", "editor", "out", "interactive", "force", "versions", "choose"),
+    first=("target", "model", "editor", "out", "interactive", "versions", "choose"),
 )
 def reappraise(results: Sequence[Reappraisal], model: str, versions: int) -> None:
     """Rewrite negative memes: new captions in place, panels and layout kept."""

@@ -1,0 +1,92 @@
+"""``memantics judge``: rate answers with LLM judges, plan ratings, compare judges, test drift."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from memantics import evaluation
+from memantics.cli.expose import expose, make_default_group, save_translated_page
+from memantics.cli.progress import resumable
+from memantics.cli.terminal import console, plain, show_table, tell
+
+RATE = "rate"
+app = typer.Typer(
+    cls=make_default_group(RATE),
+    help="Rate free-text answers with LLM judges; correct, plan and audit with human ratings."
+    " 'judge RUN' rates a run.",
+)
+
+
+@contextmanager
+def _watch() -> Iterator[Mapping[str, Any]]:
+    with resumable() as watchers, warnings.catch_warnings():
+        # --ratings is announced on standard error, after the result.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield watchers
+
+
+def _tell_new_name(_: object, ratings: Path | None) -> None:
+    if ratings is not None:
+        tell("--ratings is now --people")
+
+
+@app.command(RATE)
+@expose(
+    evaluation.judge,
+    watch=_watch,
+    dump=lambda found: [run.to_dict() for run in found],
+    end=_tell_new_name,
+)
+def rate(found: list[evaluation.Judgement]) -> None:
+    """Rate free-text answers with LLM judges, and correct the scores with human ratings.
+
+    The metrics are added to the scores and reports of the run.
+    """
+    for run in found:
+        show_table(run.table())
+        for sentence in run.sentences():
+            console().print(plain(sentence), soft_wrap=True)
+        for note in run.notes():
+            console().print(plain(f"note: {note}", "dim"), soft_wrap=True)
+        if run.open_items:
+            show_table(evaluation.tabulate_open(run.open_items))
+
+
+@app.command("plan")
+@expose(evaluation.plan_ratings)
+def plan(made: evaluation.RatingPlan) -> None:
+    """Select the answers that people should rate; write a queue and the interval to expect."""
+    show_table(made.table())
+    console().print(plain(f"{made.answers} answers about {made.items} of {made.of} items"))
+    console().print(plain(f"{made.selection} ({made.smallest:.2f} to {made.largest:.2f})"))
+    more = f" --workflow {made.workflow}" if made.workflow else ""
+    console().print(plain(f"next: memantics annotate open {made.queue}{more}"), soft_wrap=True)
+
+
+@app.command("compare")
+@expose(evaluation.compare_judges, watch=resumable, save=save_translated_page)
+def compare(found: evaluation.JudgeComparison, out: Path | None) -> None:
+    """Compare judges: agreement with people, biases, accepted wrong answers, consistency, cost."""
+    show_table(found.table())
+    if found.open_items:
+        show_table(evaluation.tabulate_open(found.open_items))
+    if out is not None:
+        console().print(plain(f"page: {out}"), soft_wrap=True)
+
+
+@app.command("drift")
+@expose(
+    evaluation.judge_drift,
+    watch=resumable,
+    dump=lambda found: [one.to_dict() for one in found],
+)
+def drift(found: list[evaluation.JudgeDrift]) -> None:
+    """Test whether scores by another version of a judge may be compared."""
+    for one in found:
+        show_table(one.table())
