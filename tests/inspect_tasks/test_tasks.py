@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -41,9 +43,16 @@ from memantics.evaluation.inspect_logs import read_value
 from memantics.inspect_tasks import tasks
 from memantics.inspect_tasks.build import read_answer
 
-# Inspect calls its retry library in a way that library has deprecated.
+# Inspect calls its retry library in a way that library has deprecated, and leaves streams open.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 REFS = {name_task(ref.name): ref for ref in find_tasks(["suite"])}
+
+
+@pytest.fixture(autouse=True)
+def collect_open() -> Iterator[None]:
+    """Collect what Inspect leaves open here, where this is no error."""
+    yield
+    gc.collect()
 
 
 class Served:

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from memantics.serve.settings import Intake, Reach, ServedModels, ServeSettings, Token, digest
+from memantics.serve.settings import (
+    DecisionSettings,
+    Intake,
+    Reach,
+    ServedModels,
+    ServeSettings,
+    Token,
+    digest,
+)
+from tests.moderation.policies.scripted import POLICIES
 from tests.serve.site import Clock, Site, serving
 
 TOKENS = (
@@ -29,11 +38,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def site(place: Path) -> Iterator[Site]:
-    """Open, as on one's own machine; a fake model is connected."""
+    """Open, as on one's own machine; a fake model is connected, and decisions are recorded."""
     settings = ServeSettings(
-        models=ServedModels(models=("fake/builder",)),
+        models=ServedModels(models=("fake/builder",), attributes=("TOXICITY=sample",)),
         bounds=Intake(deadline=120),
         state=place / "open",
+        decisions=DecisionSettings(str(place / "decisions.db"), POLICIES / "forum.md"),
     )
     with serving(settings, place / "home") as made:
         yield made

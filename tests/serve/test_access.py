@@ -9,6 +9,7 @@ import pytest
 
 from memantics.core.errors import InputError
 from memantics.serve.access import AccessControl
+from memantics.serve.refusals import Refusal
 from memantics.serve.settings import SCOPES, Reach, ServeSettings, Token, digest, read_tokens
 from tests.commands import Shell
 from tests.serve.site import Site
@@ -160,3 +161,15 @@ def test_a_damaged_file_of_tokens_is_refused(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(InputError):
         read_tokens(file, {})
+
+
+def test_a_token_of_a_low_rate_is_let_in_once() -> None:
+    from starlette.requests import Request
+
+    tokens = (Token("a", digest("a-secret"), SCOPES, rate=1),)
+    access = AccessControl(ServeSettings(tokens=tokens, state=Path("unused")), lambda: 0.0)
+    head = [(b"authorization", b"Bearer a-secret")]
+    request = Request({"type": "http", "method": "POST", "headers": head})
+    assert access.admit(request, "moderate") == "a"
+    with pytest.raises(Refusal):
+        access.admit(request, "moderate")

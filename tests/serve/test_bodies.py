@@ -10,7 +10,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memantics.core.errors import first_fault
 from memantics.serve.moderations import ModerationBody
-from memantics.web.shell import AsgiMessage, AsgiScope, Limits, Receive, Send, Shell
+from memantics.web.budget import AsgiScope, Limits
+from memantics.web.shell import AsgiMessage, Receive, Send, Shell
 from tests.serve.site import Site
 
 MEGABYTE = 1024 * 1024

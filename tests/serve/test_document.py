@@ -53,6 +53,8 @@ def test_a_generated_client_talks_to_every_interface(site: Site, document: str) 
 
     moderated = call("create_moderation", {"input": "今天天气真好", "model": None})
     assert moderated.results[0].status == "scored"  # type: ignore[attr-defined]
+    comment = {"comment": {"text": "今天天气真好"}, "requestedAttributes": {"TOXICITY": {}}}
+    assert call("analyze_comment", comment).attributeScores  # type: ignore[attr-defined]
     assert call("list_models").data  # type: ignore[attr-defined]
     assert call("list_detectors").data  # type: ignore[attr-defined]
     assert call("analyze", {"image": IMAGE}).text == "最近有点键忘"  # type: ignore[attr-defined]
@@ -67,6 +69,12 @@ def test_a_generated_client_talks_to_every_interface(site: Site, document: str) 
     site.ended(f"/v1/jobs/{name}")
     assert "event: done" in str(call("follow_job", job=name))
     call("delete_job", job=name)
+    given = {"verdict": "violates", "clause": "1"}
+    decided = call("create_decision", {"text": "the old turnip", "decision": given})
+    decision = decided.id  # type: ignore[attr-defined]
+    appeal = call("create_appeal", {"decision": decision, "statement": "It is art."})
+    assert appeal.decision == decision  # type: ignore[attr-defined]
+    assert call("get_decision", decision=decision).state == "appealed"  # type: ignore[attr-defined]
     assert call("reload_detectors").detector  # type: ignore[attr-defined]
     assert call("live").status == "ok"  # type: ignore[attr-defined]
     assert call("ready").status == "ready"  # type: ignore[attr-defined]

@@ -40,11 +40,32 @@ def test_a_form_of_an_image_names_no_other_charset(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_a_token_is_no_longer_than_four_kilobytes(guarded: Site) -> None:
+def test_a_login_is_no_longer_than_four_kilobytes(guarded: Site) -> None:
     with guarded.client() as client:
-        for size, status in ((4096, 401), (4097, 400)):
-            sent = body(("token", b"a" * size))
+        rest = len(body(("token", b"")))
+        for size, status in ((4096, 401), (4097, 413)):
+            sent = body(("token", b"a" * (size - rest)))
+            assert len(sent) == size
             answer = client.post("/login", content=sent, headers={"content-type": PLAIN})
             assert answer.status_code == status
-        plain = client.post("/login", data={"token": "a" * 5000})
-        assert plain.status_code == 400
+        head = {"content-type": "application/x-www-form-urlencoded"}
+        for sent, status in (
+            (b"token=" + b"a" * 4090, 401),
+            (b"token=" + b"a" * 4091, 413),
+            (b"&" * 4096, 413),  # more than ten fields
+            (b"&" * 4_000_000, 413),
+        ):
+            assert client.post("/login", content=sent, headers=head).status_code == status
+
+
+@pytest.mark.slow
+def test_a_form_without_files_has_a_megabyte_and_twenty_fields(site: Site) -> None:
+    head = {"content-type": "application/x-www-form-urlencoded"}
+    with site.client() as client:
+        for sent, status in (
+            (b"caption=" + b"a" * 2_000_000, 413),
+            (b"&".join([b"caption=a"] * 21), 413),
+            (b"&" * 900_000, 413),
+            (b"caption=a&limit=1", 200),
+        ):
+            assert client.post("/v1/puns", content=sent, headers=head).status_code == status

@@ -19,17 +19,19 @@ import pytest
 from memantics.serve.inputs import JobRecord
 from memantics.serve.jobs import LEASE, TRIES, JobStore
 from memantics.serve.refusals import Refusal
+from memantics.understanding import EMBEDDED
 from tests.commands import Shell
 from tests.serve.site import MEME, Clock, Site
 
 pytestmark = pytest.mark.slow
 
+PLANNED = {"target": "happy", "model": EMBEDDED}
 FILE = {"image": ("meme.png", MEME.read_bytes(), "image/png")}
 
 
 def test_a_reappraisal_is_a_job_that_can_be_followed_and_forgotten(site: Site) -> None:
     with site.client() as client:
-        sent = client.post("/v1/reappraise", files=FILE, data={"target": "happy"})
+        sent = client.post("/v1/reappraise", files=FILE, data=PLANNED)
         assert sent.status_code == 202
         location = sent.headers["location"]
         assert sent.json()["status"] == "queued"
@@ -59,7 +61,11 @@ def test_a_reappraisal_is_a_job_that_can_be_followed_and_forgotten(site: Site) -
 
 def test_versions_of_a_meme_come_with_their_contact_sheet(site: Site) -> None:
     with site.client() as client:
-        sent = client.post("/v1/reappraise", files=FILE, data={"versions": "2", "target": "happy"})
+        sent = client.post(
+            "/v1/reappraise",
+            files=FILE,
+            data={**PLANNED, "versions": "2"},
+        )
         job = site.ended(sent.headers["location"])
         wrong = client.post("/v1/reappraise", files=FILE, data={"versions": "9"})
         assert wrong.status_code in (400, 422)

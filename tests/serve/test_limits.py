@@ -12,7 +12,7 @@ import pytest
 
 from memantics.serve.engine import Batcher
 from memantics.serve.refusals import Refusal
-from memantics.web import server
+from memantics.web import budget
 from tests.hostile.images import chunk, generate
 from tests.serve.site import MEME, Site, data_url
 
@@ -61,7 +61,7 @@ def test_hostile_images_are_refused_or_read_and_never_a_failure(site: Site) -> N
 
 def test_a_request_that_trickles_in_is_cut_off(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     host, port = site.address.removeprefix("http://").split(":")
-    monkeypatch.setattr(server, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(budget, "HEAD_SECONDS", 0.5)
     with socket.create_connection((host, int(port))) as slow:
         slow.settimeout(30)
         slow.sendall(b"POST /v1/moderations HTTP/1.1\r\nHost: ")
@@ -69,7 +69,8 @@ def test_a_request_that_trickles_in_is_cut_off(site: Site, monkeypatch: pytest.M
 
 
 def test_a_body_that_does_not_come_is_given_up() -> None:
-    from memantics.web.shell import AsgiMessage, AsgiScope, Limits, Shell
+    from memantics.web.budget import AsgiScope, Limits
+    from memantics.web.shell import AsgiMessage, Shell
 
     sent: list[AsgiMessage] = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 
 import pytest
 from pydantic import ValidationError
@@ -64,3 +65,23 @@ def test_an_error_is_logged_without_its_message(caplog: pytest.LogCaptureFixture
     assert "secret" not in line
     assert '"error":"UnicodeEncodeError"' in line
     assert "test_saving.py" in line
+
+
+def test_only_the_innermost_calls_of_an_error_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def fall(depth: int) -> None:
+        if not depth:
+            raise ValueError("x")
+        fall(depth - 1)
+
+    with caplog.at_level(logging.ERROR, "memantics.web"):
+        for depth in (0, 40):
+            with pytest.raises(ValueError, match="x") as caught:
+                fall(depth)
+            note_failure("failed", caught.value)
+    short, long = (
+        sum(1 for _ in traceback.walk_tb(record.exc_info[2]))
+        for record in caplog.records
+        if record.exc_info
+    )
+    assert (short, long) == (2, 8)
+    assert "raise ValueError" in json.loads(JsonLines().format(caplog.records[1]))["where"][-1]

@@ -394,6 +394,12 @@ def test_parts_at_their_edges(home: Path) -> None:
     studio = Studio(Detector.load_sample())
     assert judge(studio, "", "en").status == "not_scored"
     assert judge(studio, "a cat", "en").status == "scored"
+    # Reasons without a sentence of their own on the page come in its language.
+    english = judge(studio, "a cat", "en", unread=2)
+    chinese = judge(studio, "a cat", "en", unread=2, page_language="zh")
+    assert "2 regions of text were not read" in english.other_reason
+    assert "有 2 处文字未识别" in chinese.other_reason
+    assert not re.search("[a-z]{3}", chinese.other_reason)
     assert find_homophones("", "en").status == "empty"
     assert find_homophones("un chat", "fr").status == "unsupported"
     assert find_homophones("好的", "zh").status == "found"

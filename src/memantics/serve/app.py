@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gc
 import os
+import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -25,10 +27,20 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse, Response
 
 from memantics import __version__
-from memantics.core.errors import InputError, MemanticsError
+from memantics.core.errors import InputError, MemanticsError, StoreError
 from memantics.core.files import refuse_unwritable
 from memantics.moderation import DailySample
-from memantics.serve import access, analysis, browse, health, moderations, studio
+from memantics.serve import (
+    access,
+    analysis,
+    browse,
+    decisions,
+    hash_matching,
+    health,
+    moderations,
+    perspective,
+    studio,
+)
 from memantics.serve.access import AccessControl
 from memantics.serve.browse.routes import list_tabs
 from memantics.serve.context import FOLDER, Service, ServiceMetrics
@@ -37,10 +49,11 @@ from memantics.serve.inputs import ImageLoader
 from memantics.serve.jobs import JobStore, Runner
 from memantics.serve.moderations import ModerationBody
 from memantics.serve.pages import Pages
-from memantics.serve.refusals import Refusal, answer_refusal, read_refusal
+from memantics.serve.perspective import AnalyzeCommentBody
+from memantics.serve.refusals import Refusal, answer_refusal, make_unavailable, read_refusal
 from memantics.serve.settings import ServeSettings
 from memantics.understanding import read_homophones
-from memantics.web.logs import note
+from memantics.web.logs import note, note_failure, warn
 from memantics.web.server import listen, serve, serve_many, wrap
 from memantics.web.site import Site
 from memantics.workbench import Studio
@@ -63,7 +76,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
         made["servers"] = [{"url": "/"}]
         schemas = made["components"]["schemas"]
         _, bodies = models_json_schema(
-            [(ModerationBody, "validation")], ref_template="#/components/schemas/{model}"
+            [(ModerationBody, "validation"), (AnalyzeCommentBody, "validation"), *decisions.BODIES],
+            ref_template="#/components/schemas/{model}",
         )
         schemas.update(bodies["$defs"])
         made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
@@ -148,19 +162,21 @@ def build_app(settings: ServeSettings) -> FastAPI:
     ``app.state`` contains ``service`` (:class:`~memantics.serve.context.Service`), ``settings``,
     ``access`` (access control) and ``pages``.
     """
-    service = _open_service(settings)
+    service = open_service(settings)
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(service.engine.warm_up)
-        service.runner = Runner(service.jobs, service.engine)
-        service.ready = True
+        # The garbage collector would search the loaded models again and again: 0.2 s each time.
+        gc.freeze()
+        service.runner, service.ready = Runner(service.jobs, service.engine), True
         health.listen(_app, partial(_open_studio, _app))
         readings = asyncio.create_task(service.engine.work(read_homophones, "开始"))
+        readings.add_done_callback(lambda _done: gc.freeze())
         note("started", address=settings.reach.url, detector=service.engine.moderator.name)
-        yield
-        # Running requests have been answered at this point; the work that they started is finished
-        # here.
+        async with decisions.keep_sending(_app.state.desk):
+            yield
+        # Requests have been answered; the work that they started is finished here.
         service.ready = False
         await asyncio.gather(readings, return_exceptions=True)
         await service.runner.close()
@@ -181,6 +197,8 @@ def build_app(settings: ServeSettings) -> FastAPI:
     app.router.routes.append(moderations.plain)
     for router in (
         moderations.router,
+        perspective.router,
+        hash_matching.router,
         health.reload_router,
         analysis.router,
         analysis.jobs_router,
@@ -189,9 +207,10 @@ def build_app(settings: ServeSettings) -> FastAPI:
         access.router,
     ):
         app.include_router(router)
+    decisions.add_desk(app, settings.decisions)
     _open_studio(app)
     _add_pages(app)
-    for kind in (Refusal, MemanticsError, HTTPException):
+    for kind in (Refusal, MemanticsError, HTTPException, sqlite3.Error, OSError):
         app.add_exception_handler(kind, _answer)
     if settings.reach.origins:
         app.add_middleware(
@@ -204,7 +223,8 @@ def build_app(settings: ServeSettings) -> FastAPI:
     return app
 
 
-def _open_service(settings: ServeSettings) -> Service:
+def open_service(settings: ServeSettings) -> Service:
+    """Load the models and open the parts of a service."""
     bounds = settings.bounds
     engine, metrics = ServiceEngine(settings), ServiceMetrics()
     for batcher in engine.batchers:
@@ -230,14 +250,22 @@ def _add_pages(app: FastAPI) -> None:
     app.include_router(browse.router, dependencies=readers)
 
 
-async def _answer(_request: Request, error: Exception) -> Response:
+async def _answer(request: Request, error: Exception) -> Response:
+    google = request.url.path.startswith(perspective.PREFIX)
+    if isinstance(error, (sqlite3.Error, OSError)):  # a full disk, a locked database
+        note_failure("storage", error, request=request.state.request_id)
+        error = make_unavailable()
+    if isinstance(error, StoreError):
+        warn("storage", request=request.state.request_id, problem=str(error))
     if isinstance(error, MemanticsError):
         error = read_refusal(error)
     if isinstance(error, HTTPException):
         word = "not_found" if error.status_code == 404 else "refused"
         error = Refusal(error.status_code, word, str(error.detail), error.headers)
     assert isinstance(error, Refusal)
-    return answer_refusal(error)
+    if request.url.path.startswith(hash_matching.PREFIXES):
+        return hash_matching.answer_plainly(error)
+    return perspective.answer_google(error) if google else answer_refusal(error)
 
 
 # Start of the service: bind the port, print the URL, serve until stopped.

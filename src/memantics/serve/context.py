@@ -132,10 +132,10 @@ class Service:
     ready: bool = False
     _shadowed: set[asyncio.Task[None]] = field(default_factory=set)
 
-    def count(self, verdict: Verdict) -> None:
-        """Count a verdict, and add it to the daily sample of verdicts with a set probability."""
+    def count(self, verdict: Verdict, *, store: bool = True) -> None:
+        """Count a verdict; unless forbidden, add it to the daily sample with a set probability."""
         self.metrics.count_verdict(verdict)
-        if self.sample is not None:
+        if self.sample is not None and store:
             try:
                 self.sample.add(verdict)
             except OSError as error:  # a full disk must not fail a request

@@ -18,7 +18,14 @@ from typing import Any, Generic, TypeVar, cast
 from memantics.core.errors import MemanticsError
 from memantics.models.client import CallSettings
 from memantics.models.embedded.ocr import RememberingOcr
-from memantics.moderation import Detector, Moderator, Subject, Verdict, find_detector
+from memantics.moderation import (
+    Detector,
+    Moderator,
+    Subject,
+    Verdict,
+    find_detector,
+    open_attributes,
+)
 from memantics.serve.refusals import make_busy
 from memantics.serve.settings import ServeSettings
 from memantics.understanding import SAMPLE, KnowledgeStore
@@ -155,6 +162,7 @@ class ServiceEngine:
         models, room = settings.models, settings.bounds.waiting
         self._settings = models
         self.moderator = self._open()
+        self.attributes = open_attributes(models.attributes)
         self.shadow = Moderator(Detector.load(models.shadow)) if models.shadow else None
         self.models = models.models
         # Images of clients are new, so no cache is used for them.
@@ -176,6 +184,9 @@ class ServiceEngine:
         file = find_detector(models.detector)
         first = Detector.load(file) if file is not None else Detector.load_sample()
         others = [Detector.load(path) for path in models.others]
+        for detector in (first, *others):
+            if detector.match_list is not None:
+                detector.match_list.check()
         return Moderator(first, ocr, models.language, others, models.text)
 
     def reload(self) -> str:
@@ -184,7 +195,8 @@ class ServiceEngine:
         The current batch ends with the old detectors. If a file cannot be loaded, the old detectors
         stay active.
         """
-        self.moderator = self._open(self.ocr)
+        attributes = open_attributes(self._settings.attributes)
+        self.moderator, self.attributes = self._open(self.ocr), attributes
         self.__dict__.pop("parts", None)
         return self.moderator.name
 

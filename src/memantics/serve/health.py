@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse, Response
 from memantics.core.errors import MemanticsError
 from memantics.serve.context import find_service
 from memantics.serve.refusals import ERRORS, Refusal
-from memantics.web.logs import note
+from memantics.web.logs import note, warn
 
 router = APIRouter(tags=["health"])
 
@@ -114,7 +114,7 @@ def listen(app: FastAPI, reopened: Callable[[], None]) -> None:
         try:
             await _reload(app)
         except MemanticsError as error:
-            note("not reloaded", kind=type(error).__name__)
+            warn("not reloaded", problem=str(error))
 
     def start() -> None:
         task = asyncio.create_task(follow())

@@ -366,14 +366,19 @@ class PunsBody(ClosedBody):
 
 
 class ReappraiseBody(ClosedBody):
-    """A meme to rewrite as a background job; without a model, a lexicon baseline is used."""
+    """A meme to rewrite as a background job; without a model, it is declined."""
 
     image: str = Field(description=_IMAGE)
     with_model: bool = False
-    model: str | None = Field(default=None, description="One of the service's models.")
+    model: str | None = Field(
+        default=None, description="One of the service's models, or embedded/planner (word lists)."
+    )
     target: TargetEmotion | None = None
     versions: int = Field(
         default=1, ge=1, le=8, description="Number of versions to create and rank. Default: 1."
+    )
+    label: bool = Field(
+        default=False, description="Add a visible label below the new images. Default: false."
     )
 
 

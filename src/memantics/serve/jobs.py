@@ -26,13 +26,14 @@ import orjson
 from pydantic import JsonValue, TypeAdapter
 
 from memantics.core.errors import MemanticsError, StoreError
+from memantics.core.files import read_regular_text
 from memantics.core.images import MIME, probe, read_bytes
 from memantics.models.client import ProgressWatch
 from memantics.serve.engine import ServiceEngine
 from memantics.serve.refusals import Refusal, make_busy
 from memantics.understanding import (
-    EMBEDDED,
     MEME,
+    NO_MODEL,
     PAGE,
     SHEET,
     ReappraiseSettings,
@@ -456,21 +457,23 @@ async def run_job(
         )
     made = await reappraise_async(
         image,
-        model=model or EMBEDDED,
+        model=model or NO_MODEL,
         target=job.options.get("target"),
         ocr=engine.ocr,
         calls=engine.calls,
         out=place / "out",
-        settings=ReappraiseSettings(versions=job.options.get("versions", 1)),
+        settings=ReappraiseSettings(
+            versions=job.options.get("versions", 1), label=job.options.get("label", False)
+        ),
         progress=watch,
     )
     shown = made.to_dict()
     del shown["folder"]  # the folder is deleted when the job has ended
-    shown["by"] = model or EMBEDDED
+    shown["by"] = model or NO_MODEL
     shown["image"] = show_png(made.folder / MEME) if made.drawn else None
     shown["images"] = [show_png(version.path(made.folder)) for version in made.versions]
     shown["sheet"] = show_png(made.folder / SHEET) if made.versions else None
-    shown["page"] = (made.folder / PAGE).read_text("utf-8") if made.versions else None
+    shown["page"] = read_regular_text(made.folder / PAGE) if made.versions else None
     return shown
 
 

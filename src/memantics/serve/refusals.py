@@ -9,7 +9,7 @@ import orjson
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from memantics.core.errors import ImageError, InputError, MemanticsError, Transient
+from memantics.core.errors import ImageError, InputError, MemanticsError, StoreError, Transient
 
 
 class Refusal(Exception):
@@ -30,8 +30,19 @@ def make_busy(seconds: float, what: str = "the service is busy") -> Refusal:
     return Refusal(429, "rate_limit_exceeded", message, {"retry-after": str(wait)})
 
 
+def make_unavailable() -> Refusal:
+    """Return a refusal with HTTP status 503, for a file or database of the service that fails."""
+    message = "a file or database of the service fails; its log names it"
+    return Refusal(503, "store_error", message, {"retry-after": "30"})
+
+
 def read_refusal(error: MemanticsError) -> Refusal:
-    """Convert an exception into a refusal (error response)."""
+    """Convert an exception into a refusal (error response).
+
+    A StoreError is about files of the service, so its message, which names them, is not sent.
+    """
+    if isinstance(error, StoreError):
+        return make_unavailable()
     if isinstance(error, ImageError):
         large = error.reason in ("too many bytes", "too many pixels", "too much work")
         return Refusal(413 if large else 422, "invalid_image", str(error))

@@ -27,23 +27,37 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, first_fault, require_known
-from memantics.core.files import in_turn, replace_file
+from memantics.core.files import in_turn, read_regular_text, replace_file
 from memantics.core.lines import TextChoice
+from memantics.core.policy import read_policy
 from memantics.core.registry import home
 from memantics.models.client import CallSettings
-from memantics.moderation import SampleChoice
+from memantics.moderation import SampleChoice, check_url, find_secret
+from memantics.web.budget import LOGIN_BYTES, Limits
 from memantics.web.server import is_local, list_hosts, server_url
-from memantics.web.shell import Limits
 
 VARIABLE = "MEMANTICS_TOKENS"
 TokenScope = Literal[
-    "moderate", "analyze", "puns", "reappraise", "knowledge", "pages", "metrics", "reload"
+    "moderate",
+    "analyze",
+    "puns",
+    "reappraise",
+    "knowledge",
+    "pages",
+    "metrics",
+    "reload",
+    "banks",
+    "agents",
+    "decide",
+    "read_decisions",
+    "appeal",
 ]
 SCOPES: tuple[TokenScope, ...] = get_args(TokenScope)
 RATE = 600.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 PORT = 8080
+COMMENT_BYTES = 512 * 1024  # a body of comments:analyze
 MEGABYTE = 1024 * 1024
 # These paths accept any host name, because health probes of an orchestrator use the IP address.
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
@@ -85,7 +99,7 @@ def read_tokens(
     found: dict[str, Token] = {}
     if file is not None:
         try:
-            text = file.read_text(encoding="utf-8")
+            text = read_regular_text(file)
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(file, f"cannot be read: {error}", hint="check --tokens") from error
         found |= _parse(str(file), text)
@@ -185,6 +199,7 @@ class ServedModels:
     ``others`` are detectors for other languages. ``shadow`` is a second detector that scores the
     same inputs; only its disagreements are counted. ``preferences`` is the file for users' choices
     in the studio (None: not stored). ``text`` selects the text of an image that counts as caption.
+    ``attributes`` are the attributes of ``comments:analyze``, as NAME=FILE or NAME=FILE:LABEL.
     """
 
     detector: Path | None = None
@@ -198,6 +213,7 @@ class ServedModels:
     shadow: Path | None = None
     preferences: Path | None = None
     text: TextChoice = "caption"
+    attributes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +223,7 @@ class Intake:
     ``waiting`` is the maximum queue length per component (text, OCR, other work), ``jobs`` the
     maximum number of unfinished jobs, ``deadline`` the time limit of a request in seconds, and
     ``keep`` the seconds for which a job's result is stored. ``hosts`` are hosts from which images
-    may be fetched (none by default).
+    may be fetched (none by default). ``bank_writes`` allows clients to change the match list.
     """
 
     body_bytes: int = 32 * MEGABYTE
@@ -218,13 +234,25 @@ class Intake:
     deadline: float = 30.0
     keep: float = 24 * 3600.0
     hosts: tuple[str, ...] = ()
+    bank_writes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionSettings:
+    """The decision log of a service: its database, policy, webhooks and their secret."""
+
+    database: str
+    policy: Path | None = None
+    webhooks: tuple[str, ...] = ()
+    secret: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
     """All settings of one service.
 
-    ``state`` is the folder of background jobs; ``sample`` configures the daily sample of verdicts.
+    ``state`` is the folder of background jobs; ``sample`` configures the daily sample of verdicts,
+    ``decisions`` the decision log (None: no decisions are recorded).
     """
 
     reach: Reach = Reach()
@@ -234,6 +262,7 @@ class ServeSettings:
     state: Path = field(default_factory=lambda: home() / "serve")
     workers: int = 1
     sample: SampleChoice | None = None
+    decisions: DecisionSettings | None = None
 
     def __post_init__(self) -> None:
         if self.reach.open_to_others and not self.tokens:
@@ -250,10 +279,32 @@ class ServeSettings:
             self.reach.public_url.startswith("https://"),
             open_paths=HEALTH_PATHS,
             form_bytes=self.bounds.body_bytes,
-            program_paths=("/v1/",),
+            program_paths=("/v1/", "/v1alpha1/", "/h/", "/m/", "/c/"),
+            bodies=(
+                ("/login", LOGIN_BYTES),
+                ("/logout", LOGIN_BYTES),
+                ("/v1alpha1/", COMMENT_BYTES),
+            ),
+            streams=("/events",),
         )
 
 
 def find_tokens(file: Path | None) -> tuple[Token, ...]:
     """Return the tokens of a file and of the environment."""
     return read_tokens(file)
+
+
+def choose_decisions(
+    database: str | None, policy: Path | None, webhooks: tuple[str, ...]
+) -> DecisionSettings | None:
+    """Check the settings of decisions before the service starts."""
+    if database is None:
+        if policy is not None or webhooks:
+            raise InputError(
+                "--policy and --webhook need a decision log", hint="add --decisions FILE"
+            )
+        return None
+    if policy is not None:
+        read_policy(policy)  # raises DataError
+    urls = tuple(check_url(url) for url in webhooks)
+    return DecisionSettings(database, policy, urls, find_secret() if urls else "")

@@ -168,7 +168,7 @@ def show_report(
 ) -> Response:
     """Show the report on some runs."""
     try:
-        page = runs.report(run)
+        page = runs.report(run, pages.words(request).language)
     except MemanticsError as error:
         return pages.refuse(request, error, 422)
     return HTMLResponse(page, headers={"content-security-policy": _IN_PAGE})

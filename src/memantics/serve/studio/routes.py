@@ -132,11 +132,20 @@ class CaptionBody(BaseModel):
     other_text: str = Field(default="", max_length=_MOST_TEXT)
 
 
+class KinderWish(BaseModel):
+    """The planner, the number of versions, and whether they get a visible label."""
+
+    model: str = EMBEDDED
+    versions: int = Field(default=1, ge=1, le=8)
+    label: bool = True
+
+
 class OwnWords(BaseModel):
     """An image as a data URL, and captions for it, one per line."""
 
     picture: str = Field(max_length=MOST_PICTURE)
     words: str = Field(min_length=1, max_length=_MOST_TEXT)
+    label: bool = True
 
     def read(self) -> workbench.Picture:
         """Return the uploaded image."""
@@ -222,9 +231,12 @@ async def find_sound(said: SentText, queues: Queues) -> Response:
 
 
 @router.post("/studio/harm", dependencies=_own_page)
-async def find_harm(said: SentText, studio: SharedStudio, queues: Queues) -> Response:
-    """Return the detector's verdict on a meme."""
-    sent = (said.text, said.language, said.unread, said.other_text)
+async def find_harm(
+    request: Request, said: SentText, studio: SharedStudio, queues: Queues
+) -> Response:
+    """Return the detector's verdict on a meme, with reasons in the language of the page."""
+    page = find_pages(request).words(request).language
+    sent = (said.text, said.language, said.unread, said.other_text, page)
     return await answer(queues.work(workbench.judge, studio, *sent))
 
 
@@ -234,16 +246,21 @@ async def find_kinder(
     picture: SentPicture,
     studio: SharedStudio,
     queues: Queues,
-    model: str = EMBEDDED,
-    versions: Annotated[int, Query(ge=1, le=8)] = 1,
+    wish: Annotated[KinderWish, Query()],
 ) -> Response:
-    """Return a kinder version of a meme, or several to choose from."""
+    """Return a kinder version of a meme, or several to choose from, with a visible label."""
     language = find_pages(request).words(request).language
-    if model != EMBEDDED:  # mostly waits for a model, so it needs no thread
-        return await answer(workbench.soften(studio, picture, model, versions, language))
+    if wish.model != EMBEDDED:  # mostly waits for a model, so it needs no thread
+        asked = (wish.model, wish.versions, language)
+        return await answer(workbench.soften(studio, picture, *asked, label=wish.label))
     return await answer(
         queues.work(
-            make_sync(workbench.soften), studio, picture, versions=versions, language=language
+            make_sync(workbench.soften),
+            studio,
+            picture,
+            versions=wish.versions,
+            language=language,
+            label=wish.label,
         )
     )
 
@@ -254,7 +271,14 @@ async def draw_words(request: Request, studio: SharedStudio, queues: Queues) -> 
     sent = await read_json(request, OwnWords)
     language = find_pages(request).words(request).language
     return await answer(
-        queues.work(make_sync(workbench.redraw), studio, sent.read(), sent.words, language)
+        queues.work(
+            make_sync(workbench.redraw),
+            studio,
+            sent.read(),
+            sent.words,
+            language,
+            label=sent.label,
+        )
     )
 
 

@@ -6,6 +6,7 @@
   const KINDS = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
   const byId = (id) => document.getElementById(id);
   const words = JSON.parse(byId("words").textContent);
+  const COMMA = document.documentElement.lang.startsWith("zh") ? "，" : ", ";
   const t = (key, values = {}) => (words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
   const tell = (key, fallback) => words[key] ?? fallback;
   const percent = (share) => Math.round(share * 100);
@@ -119,14 +120,23 @@
     found.other_reason ? t("harm.reason", { reason: found.other_reason }) : "",
   ].filter(Boolean);
 
+  /* ---- marks in the file ---- */
+  const tellMarks = (marks) => !marks ? [] : [
+    marks.source ? t("marks.source", { source: tell(`marks.type_${marks.source}`, marks.source) }) : "",
+    marks.tool ? t("marks.tool", { tool: marks.tool }) : "",
+    marks.system ? t("marks.system", { system: marks.system }) : "",
+    marks.state ? t(`marks.${marks.state}`, { signer: marks.signer || "–", reason: marks.reason }) : t("marks.unsigned"),
+  ].filter(Boolean);
+
   /* ---- what it says ---- */
   const showText = (found) => {
     meme.parts.text = found;
     drawBoxes(found);
     const captions = found.lines.filter(({ role }) => role === "caption");
     const others = found.lines.filter(({ role }) => role !== "caption");
+    const marks = tellMarks(found.marks).map((note) => el("p", { className: "quiet" }, own(note)));
     if (!captions.length) {
-      settle("text", [el("p", { textContent: t("text.none") })], [t("text.by", { by: found.by })]);
+      settle("text", [el("p", { textContent: t("text.none") }), ...marks], [t("text.by", { by: found.by })]);
       announce(t("text.none"));
       return;
     }
@@ -145,9 +155,9 @@
     const form = t(found.panels === 1 ? "text.form_one" : "text.form", { language, panels: found.panels });
     const mean = captions.reduce((sum, line) => sum + line.score, 0) / captions.length;
     const kind = found.kind ? [tell(`kind.${found.kind}`, found.kind)] : [];
-    const notes = [[form, ...kind].join(", "), ...(found.unread ? [t("text.unread", { count: found.unread })] : [])];
-    settle("text", [said, ...beside, ...notes.map((note) => el("p", { className: "quiet", textContent: note }))],
-      [`${t("text.by", { by: found.by })}, ${t("result.sure", { percent: percent(mean) })}`]);
+    const notes = [[form, ...kind].join(COMMA), ...(found.unread ? [t("text.unread", { count: found.unread })] : [])];
+    settle("text", [said, ...beside, ...notes.map((note) => el("p", { className: "quiet", textContent: note })), ...marks],
+      [`${t("text.by", { by: found.by })}${COMMA}${t("result.sure", { percent: percent(mean) })}`]);
     announce(t("text.done", { text: found.text }));
   };
   const drawBoxes = (found) => {
@@ -181,7 +191,7 @@
       children.push(el("p", { textContent: t("sound.plain") }));
       if (found.reading) children.push(el("p", { className: "quiet small" }, own(t("sound.near", { reading: found.reading })), ` · ${t("result.sure", { percent: percent(found.confidence) })}`));
     }
-    const sure = found.intended ? `, ${t("result.sure", { percent: percent(found.confidence) })}` : "";
+    const sure = found.intended ? `${COMMA}${t("result.sure", { percent: percent(found.confidence) })}` : "";
     settle("sound", children, found.status === "found" ? [t("sound.by") + sure] : null);
     announce(found.intended ? t("sound.done", { reading: found.reading }) : t("sound.done_plain"));
   };
@@ -297,10 +307,22 @@
       el("p", { className: "quiet", textContent: t("kinder.turn", { emotion: emotion(found.emotion), target: emotion(found.target) }) }),
       ...(found.notes ?? []).map((note) => el("p", { className: "quiet", textContent: note })),
       el("div", { className: "row" }, ...take, ...others, el("a", { className: "button small", href: shown.picture, download: `${stem()}-kinder.png`, textContent: t("kinder.download") }), ...more),
+      labelBox(found, shown),
       keeps ? el("p", { className: "quiet small", textContent: t("kinder.kept") }) : null,
       ownWords(found),
     ], [shown.by === "a person" ? t("kinder.by_person") : found.baseline ? t("kinder.by_baseline") : t("kinder.by", { by: shown.by })]);
     announce(shown.flaws.length ? t("kinder.flawed") : t("kinder.done", { text }));
+  };
+  /* Without the label, the image is drawn again: a copy made by the page would lose its marks. */
+  let labelled = true;
+  const labelBox = (found, shown) => {
+    const box = el("input", { type: "checkbox", checked: labelled });
+    box.addEventListener("change", () => {
+      labelled = box.checked;
+      if (shown.by === "a person") drawWords(found, meme.choice.words);
+      else soften(found.by, found.asked ?? 1);
+    });
+    return el("label", { className: "tick small" }, box, ` ${t("kinder.label")}`);
   };
   const pickVersion = (found, at) => {
     const group = el("div", { className: "versions" }, ...found.versions.map((one, place) => {
@@ -331,23 +353,24 @@
       event.preventDefault();
       const words = field.value.trim();
       if (!words) return;
-      await make("kinder", async (signal) => {
-        const made = await ask("/studio/words", { picture: await asUrl(meme.file), words }, signal);
-        if (signal.aborted) return;
-        meme.choice.words = words;
-        if (!made.picture) {
-          notice(t("kinder.own_failed", { reason: made.reason }));
-          showKinder(found);
-          return;
-        }
-        const kept = (found.versions ?? []).filter((one) => one.by !== "a person");
-        showKinder(found.picture ? { ...found, versions: [...kept, ...made.versions] } : made, found.picture ? kept.length : 0);
-      });
+      await drawWords(found, words);
     });
     return el("details", { className: "own-words", open: Boolean(meme.choice.words) }, el("summary", { textContent: t("kinder.own") }), form);
   };
+  const drawWords = (found, words) => make("kinder", async (signal) => {
+    const made = await ask("/studio/words", { picture: await asUrl(meme.file), words, label: labelled }, signal);
+    if (signal.aborted) return;
+    meme.choice.words = words;
+    if (!made.picture) {
+      notice(t("kinder.own_failed", { reason: made.reason }));
+      showKinder(found);
+      return;
+    }
+    const kept = (found.versions ?? []).filter((one) => one.by !== "a person");
+    showKinder(found.picture ? { ...found, versions: [...kept, ...made.versions] } : made, found.picture ? kept.length : 0);
+  });
   const soften = (model, versions = 1) => make("kinder", async (signal) => {
-    const found = await ask(`/studio/kinder?model=${encodeURIComponent(model)}&versions=${versions}`, meme.file, signal);
+    const found = await ask(`/studio/kinder?model=${encodeURIComponent(model)}&versions=${versions}&label=${labelled}`, meme.file, signal);
     if (signal.aborted) return;
     meme.choice = null;
     if (versions > 1) found.asked = versions;

@@ -1,0 +1,112 @@
+"""Decisions over HTTP: record, read, appeal, scopes, and the two ways in which they are made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memantics.core.policy import read_policy
+from memantics.models.client import CallSettings
+from memantics.moderation import DecisionLog, verify_decisions
+from memantics.moderation.decisions.webhooks import list_events
+from memantics.serve.settings import DecisionSettings, ServedModels, ServeSettings, Token, digest
+from tests.moderation.policies.scripted import POLICIES, serve_scripted
+from tests.serve.site import Site, serving
+
+FORUM = read_policy(POLICIES / "forum.md")
+NAMES = ("decide", "read_decisions", "appeal")
+
+
+def make_settings(folder: Path, models: ServedModels, webhooks: tuple[str, ...]) -> ServeSettings:
+    decisions = DecisionSettings(
+        str(folder / "log.db"), POLICIES / "forum.md", webhooks, "a secret of the tests"
+    )
+    tokens = tuple(Token(name, digest(name), (name,)) for name in NAMES)  # type: ignore[arg-type]
+    return ServeSettings(models=models, tokens=tokens, state=folder / "state", decisions=decisions)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("decisions")
+    hooks = ("http://127.0.0.1:9/hook",)
+    with serving(make_settings(folder, ServedModels(), hooks), folder) as running:
+        yield running
+
+
+def test_a_recorded_decision_is_read_and_appealed(site: Site) -> None:
+    with site.client("decide") as client:
+        body = {
+            "text": "the old turnip",
+            "content_id": "p1",
+            "language": "zh",
+            "decision": {"verdict": "violates", "clause": "1", "reviewer": "reviewer-1"},
+        }
+        made = client.post("/v1/decisions", json=body)
+        assert made.status_code == 201, made.text
+        wrong = {**body, "decision": {"verdict": "violates", "clause": "9"}}
+        assert client.post("/v1/decisions", json=wrong).status_code == 422
+        assert client.post("/v1/decisions", json={"content_id": "x"}).status_code == 422
+    case = made.json()
+    assert (case["state"], case["clause"], case["automated"]) == ("decided", "1", False)
+    assert "第 1 条" in case["explanation"]
+    with site.client("read_decisions") as client:
+        read = client.get(made.headers["location"]).json()
+        assert read["id"] == case["id"]
+        assert "clause 1" in read["explanation"]
+        assert "the old turnip" not in str(read)
+        assert client.get("/v1/decisions/dec-0").status_code == 404
+    with site.client("appeal") as client:
+        said = {"decision": case["id"], "statement": "It is art.", "language": "en"}
+        assert client.post("/v1/appeals", json=said).status_code == 201
+        assert client.post("/v1/appeals", json=said).status_code == 422
+    with site.client("read_decisions") as client:
+        assert client.get(f"/v1/decisions/{case['id']}").json()["state"] == "appealed"
+
+
+def test_each_scope_allows_its_own_requests(site: Site) -> None:
+    requests = {
+        "decide": ("POST", "/v1/decisions"),
+        "read_decisions": ("GET", "/v1/decisions/dec-0"),
+        "appeal": ("POST", "/v1/appeals"),
+    }
+    for token in NAMES:
+        with site.client(token) as client:
+            for scope, (method, path) in requests.items():
+                status = client.request(method, path, json={}).status_code
+                assert (status == 403) == (scope != token), (token, path, status)
+    with site.client() as client:
+        assert client.post("/v1/appeals", json={}).status_code == 401
+
+
+def test_without_a_model_the_detector_decides_and_no_clause_is_applied(site: Site) -> None:
+    with site.client("decide") as client:
+        case = client.post("/v1/decisions", json={"text": "hello", "content_id": "p2"}).json()
+    assert (case["clause"], case["policy"], case["automated"]) == ("none", "", True)
+    assert "no clause was applied" in case["note"]
+    log = DecisionLog(site.service.settings.decisions.database)  # type: ignore[union-attr]
+    assert {one.event for one in list_events(log)} == {"decided"}
+    for _ in range(100):  # the service tries to deliver, and the receiver does not exist
+        if any(one.attempts for one in list_events(log)):
+            break
+        time.sleep(0.1)
+    assert any(one.error for one in list_events(log))
+    log.close()
+
+
+@pytest.mark.slow
+def test_with_a_model_the_decision_cites_a_clause(tmp_path: Path) -> None:
+    with serve_scripted() as url:
+        calls = CallSettings(base_url=url, use_cache=False)
+        models = ServedModels(models=("openai/obeys",), calls=calls)
+        with (
+            serving(make_settings(tmp_path, models, ()), tmp_path) as site,
+            site.client("decide") as client,
+        ):
+            for text, clause in (("another leek", "2"), ("another plum", "none")):
+                case = client.post("/v1/decisions", json={"text": text}).json()
+                assert (case["clause"], case["automated"]) == (clause, True)
+                assert case["policy"] == FORUM.name
+    assert verify_decisions(str(tmp_path / "log.db")).sound
