@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from memantics.construction import Regenerated as Regenerated
     from memantics.construction import build as build
     from memantics.construction import collect as collect
+    from memantics.construction import compare_questions as compare_questions
     from memantics.construction import group_hard_negatives as group_hard_negatives
     from memantics.construction import measure_chats as measure_chats
     from memantics.construction import publish as publish
+    from memantics.construction import rate_questions as rate_questions
     from memantics.construction import regenerate as regenerate
     from memantics.construction import regenerate_async as regenerate_async
+    from memantics.construction import summarise_ratings as summarise_ratings
     from memantics.core import samples as samples
     from memantics.core.errors import DataError as DataError
     from memantics.core.errors import ImageError as ImageError
@@ -56,9 +59,12 @@ if TYPE_CHECKING:
     from memantics.evaluation import HumanScores as HumanScores
     from memantics.evaluation import Imported as Imported
     from memantics.evaluation import ImportSettings as ImportSettings
+    from memantics.evaluation import JudgeComparison as JudgeComparison
+    from memantics.evaluation import JudgeDrift as JudgeDrift
     from memantics.evaluation import Judgement as Judgement
     from memantics.evaluation import PerturbationReport as PerturbationReport
     from memantics.evaluation import PowerAnalysis as PowerAnalysis
+    from memantics.evaluation import RatingPlan as RatingPlan
     from memantics.evaluation import ReproducedPaper as ReproducedPaper
     from memantics.evaluation import Run as Run
     from memantics.evaluation import Runs as Runs
@@ -66,6 +72,8 @@ if TYPE_CHECKING:
     from memantics.evaluation import audit as audit
     from memantics.evaluation import audit_reasoning as audit_reasoning
     from memantics.evaluation import compare as compare
+    from memantics.evaluation import compare_judges as compare_judges
+    from memantics.evaluation import compare_judges_async as compare_judges_async
     from memantics.evaluation import contrast as contrast
     from memantics.evaluation import evaluate as evaluate
     from memantics.evaluation import evaluate_async as evaluate_async
@@ -76,6 +84,8 @@ if TYPE_CHECKING:
     from memantics.evaluation import import_answers as import_answers
     from memantics.evaluation import judge as judge
     from memantics.evaluation import judge_async as judge_async
+    from memantics.evaluation import judge_drift as judge_drift
+    from memantics.evaluation import judge_drift_async as judge_drift_async
     from memantics.evaluation import list_benchmarks as list_benchmarks
     from memantics.evaluation import list_models as list_models
     from memantics.evaluation import load_dataset as load_dataset
@@ -83,27 +93,60 @@ if TYPE_CHECKING:
     from memantics.evaluation import paper as paper
     from memantics.evaluation import perturb as perturb
     from memantics.evaluation import perturb_async as perturb_async
+    from memantics.evaluation import plan_ratings as plan_ratings
     from memantics.evaluation import power as power
     from memantics.evaluation import report as report
     from memantics.evaluation import results as results
     from memantics.evaluation import score as score
     from memantics.evaluation import score_human_eval as score_human_eval
     from memantics.evaluation import score_preferences as score_preferences
+    from memantics.evaluation import score_subsets as score_subsets
     from memantics.models import CallSettings as CallSettings
+    from memantics.moderation import AppealQueue as AppealQueue
+    from memantics.moderation import CheckedPolicy as CheckedPolicy
     from memantics.moderation import Classifier as Classifier
     from memantics.moderation import ClassifierOptions as ClassifierOptions
+    from memantics.moderation import Decision as Decision
+    from memantics.moderation import DecisionSummary as DecisionSummary
+    from memantics.moderation import Delivered as Delivered
     from memantics.moderation import Detector as Detector
     from memantics.moderation import Drift as Drift
     from memantics.moderation import DriftLimits as DriftLimits
+    from memantics.moderation import ExportedStatements as ExportedStatements
+    from memantics.moderation import PolicyDifference as PolicyDifference
+    from memantics.moderation import PolicyTest as PolicyTest
+    from memantics.moderation import PolicyTestSettings as PolicyTestSettings
+    from memantics.moderation import RecordedDecisions as RecordedDecisions
+    from memantics.moderation import ResolvedAppeals as ResolvedAppeals
+    from memantics.moderation import Retained as Retained
+    from memantics.moderation import ReviewerAccuracy as ReviewerAccuracy
     from memantics.moderation import Screened as Screened
     from memantics.moderation import ScreenSettings as ScreenSettings
     from memantics.moderation import Study as Study
     from memantics.moderation import StudyEncoders as StudyEncoders
     from memantics.moderation import StudySettings as StudySettings
     from memantics.moderation import TableColumns as TableColumns
+    from memantics.moderation import VerifiedLog as VerifiedLog
+    from memantics.moderation import appeal_decision as appeal_decision
+    from memantics.moderation import check_policy as check_policy
+    from memantics.moderation import deliver_webhooks as deliver_webhooks
+    from memantics.moderation import diff_policies as diff_policies
     from memantics.moderation import drift as drift
+    from memantics.moderation import explain_case as explain_case
+    from memantics.moderation import export_decisions as export_decisions
+    from memantics.moderation import init_policy as init_policy
+    from memantics.moderation import measure_negative as measure_negative
+    from memantics.moderation import measure_policy as measure_policy
+    from memantics.moderation import measure_reviewers as measure_reviewers
+    from memantics.moderation import queue_appeals as queue_appeals
+    from memantics.moderation import record_reviews as record_reviews
+    from memantics.moderation import resolve_appeals as resolve_appeals
+    from memantics.moderation import retain_decisions as retain_decisions
     from memantics.moderation import screen as screen
+    from memantics.moderation import show_policy as show_policy
     from memantics.moderation import study as study
+    from memantics.moderation import summarise_decisions as summarise_decisions
+    from memantics.moderation import verify_decisions as verify_decisions
     from memantics.understanding import DraftSettings as DraftSettings
     from memantics.understanding import Edited as Edited
     from memantics.understanding import EditorSettings as EditorSettings

@@ -12,7 +12,8 @@ memantics.reports  :class:`ReportForm`    ``memantics report --format NAME``
 
 A benchmark is a folder whose ``plugin.py`` holds one :class:`BenchmarkPlugin`, and whose
 ``write.py``, if it has one, holds a :class:`Writer`. ``examples/plugin`` and ``examples/meanings``
-are complete; ``docs/how-to/any-model.md`` and ``docs/how-to/add-a-benchmark.md`` explain them.
+are complete; ``docs/how-to/add-metrics-and-plugins.md`` and ``docs/how-to/add-a-benchmark.md``
+explain them.
 
 >>> from memantics.plugins import Metric, PredictedAnswer
 >>> rate = Metric("yes_rate", "proportion of answers that are yes",

@@ -20,7 +20,7 @@ SOURCE = Path(plugins.__file__ or "")
 FILES = sorted(
     [*(ROOT / "examples/plugin").glob("*.py"), *(ROOT / "examples/meanings").glob("*.py")]
 )
-PAGES = ("how-to/any-model.md", "how-to/add-a-benchmark.md")
+PAGES = ("how-to/add-metrics-and-plugins.md", "how-to/add-a-benchmark.md")
 WANTED = {
     *("BenchmarkPlugin", "Choice", "Message", "Metric", "Model", "ModelKind", "ModelSettings"),
     *("Outcome", "PredictedAnswer", "Reply", "ReportForm", "Request", "Run", "Score", "Task"),

@@ -19,7 +19,7 @@ from memantics.benchmarks.published import PublishedRow, read_published
 from memantics.benchmarks.registry import find_benchmark
 from memantics.core.data import toml_beside
 from memantics.core.errors import need_offline
-from memantics.core.files import write_text
+from memantics.core.files import read_regular_text, write_text
 from memantics.core.lines import TextLine
 from memantics.core.parameters import Flag
 from memantics.core.result import Result
@@ -39,7 +39,12 @@ from memantics.understanding.phonetics.reading import HomophoneReadings
 from memantics.understanding.puns import read_homophones
 from memantics.understanding.reappraisal.messages import translate
 from memantics.understanding.reappraisal.records import MEME
-from memantics.understanding.reappraise import reappraise
+from memantics.understanding.reappraise import (
+    EMBEDDED,
+    Reappraisal,
+    ReappraiseSettings,
+    reappraise,
+)
 from memantics.web.page import PageLanguage, Thumbnail, fill_page, make_thumbnail
 from memantics.workbench.analyze import analyze
 
@@ -74,11 +79,11 @@ class TourWords(NamedTuple):
         """Format a probability; values above 99 % are written as "over 99 %"."""
         if confidence > _CERTAIN:
             return self.t["over"]
-        return f"{confidence * 100:.0f} %"
+        return f"{confidence * 100:.0f}{'%' if self.language == 'zh' else ' %'}"
 
     def reason(self, reason: str) -> str:
-        """Translate the reason why a meme was not rewritten, without command-line flags."""
-        return translate(reason, self.language).partition("; --force")[0]
+        """Translate the reason why a meme was not rewritten."""
+        return translate(reason, self.language)
 
     def fault(self, reason: str) -> str:
         """Explain why a value printed in a paper cannot be true."""
@@ -113,7 +118,7 @@ class TourWords(NamedTuple):
 def read_words(language: PageLanguage) -> TourWords:
     """Read the texts of one language from ``tour.toml``."""
     source = Path(__file__).with_name("tour.toml")
-    read = tomllib.loads(source.read_text(encoding="utf-8"))
+    read = tomllib.loads(read_regular_text(source))
     said, faults = read.pop("said"), read.pop("fault")
     return TourWords(
         language,
@@ -204,21 +209,33 @@ class TourPun:
 
 
 @dataclass(frozen=True, slots=True)
-class TourPair:
-    """A meme before and after rewriting; ``reason`` explains a missing result."""
+class TourVersion:
+    """Kinder captions and their image, or the reason why there are none."""
 
-    image: Path
-    before: str
-    after: str
-    kinder: Path | None
+    text: str
     target: str
+    image: Path | None
     reason: str = ""
 
     @property
-    def pictures(self) -> tuple[Thumbnail, Thumbnail | None]:
-        """Small copies of both images."""
-        after = make_thumbnail(self.kinder, _SIDE) if self.kinder else None
-        return make_thumbnail(self.image, _SIDE), after
+    def picture(self) -> Thumbnail | None:
+        """A small copy of the image for the page."""
+        return make_thumbnail(self.image, _SIDE) if self.image else None
+
+
+@dataclass(frozen=True, slots=True)
+class TourPair:
+    """A meme with two versions: by recorded replies of a model, and by the offline planner."""
+
+    image: Path
+    before: str
+    recorded: TourVersion
+    offline: TourVersion
+
+    @property
+    def picture(self) -> Thumbnail:
+        """A small copy of the original."""
+        return make_thumbnail(self.image, _SIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,13 +296,14 @@ class TourContent:
 def write_tour(content: TourContent, out: Path) -> None:
     """Write the start page in English and in Chinese, each atomically."""
     styles = ("page.css", read_style(), "detector.css", "tour.css")
-    pages: dict[PageLanguage, Path] = {"en": out, "zh": out.with_suffix(f".zh{out.suffix}")}
+    pages = {language: _name_page(out, language) for language in _OTHER}
     for language, other in _OTHER.items():
         words = read_words(language)
         page = fill_page(
             "tour.html",
             styles,
             tour=content,
+            report=_name_page(Path(content.report), language).name if content.report else "",
             memes=put_first(content.memes, language),
             language=language,
             other={"page": pages[other].name, "language": other, "name": _NAMES[other]},
@@ -294,6 +312,11 @@ def write_tour(content: TourContent, out: Path) -> None:
             t=words.t,
         )
         write_text(pages[language], page)
+
+
+def _name_page(page: Path, language: PageLanguage) -> Path:
+    """Return the file of a page in a language; the English one has the plain name."""
+    return page if language == "en" else page.with_suffix(f".{language}{page.suffix}")
 
 
 def put_first(memes: Sequence[TourMeme], language: PageLanguage) -> list[TourMeme]:
@@ -313,7 +336,8 @@ def find_guides(steps: Sequence[NextStep], folder: Path) -> dict[str, str]:
 
 TAKEN_APART = ("en-016", "CN90002", "en-012", "CN90008", "en-001", "zh-004")
 PUNS = ("CN90001", "CN90003", "CN90006", "CN90007", "CN90002", "CN90009")
-KINDER = ("CN90009", "en-035", "en-016", "en-017")  # the planner declines to rewrite the last meme
+KINDER = ("CN90008", "en-035", "CN90001", "zh-003")
+REPLIES = Path(__file__).with_name("kinder.jsonl")
 FAMILIES = ("mquest", "memeintent", "toxicn_mm", "mer_bench", "punmemecn")
 TASKS = ("mquest/qa", "punmemecn/detection", "toxicn_mm/detection")
 MODELS = ("embedded/reader", "baseline/longest", "baseline/positive")
@@ -352,7 +376,7 @@ def demo(
         MemanticsError: A part that the demo needs is not installed.
 
     Example:
-        >>> mm.demo("demo").page  # doctest: +SKIP
+        >>> mm.demo("demo").page
         PosixPath('demo/index.html')
     """
     need_offline("rapidocr", "onnxruntime", "jieba", "pyoxigraph", what="demonstrations")
@@ -438,18 +462,21 @@ def _read_pun(meme: SampleMeme) -> TourPun:
 
 
 def _make_kinder(memes: Sequence[SampleMeme], out: Path) -> Iterator[TourPair]:
-    for meme, made in zip(
-        memes, reappraise([image_path(meme.id) for meme in memes], out=out), strict=True
-    ):
-        done = made.status == "done"
-        yield TourPair(
-            image_path(meme.id),
-            meme.text,
-            made.caption if done else "",
-            made.folder / MEME if done else None,
-            made.plan.target if made.plan else "",
-            "" if done else made.reason,
-        )
+    """Rewrite memes twice: with recorded replies in place of a model, and offline."""
+    images = [image_path(meme.id) for meme in memes]
+    # A reply about the drawn image is not recorded, since its bytes differ between processors.
+    asked = ReappraiseSettings(mood=False)
+    recorded = reappraise(images, model=f"recorded/{REPLIES}", out=out / "recorded", settings=asked)
+    offline = reappraise(images, model=EMBEDDED, out=out / "offline")
+    for meme, *made in zip(memes, recorded, offline, strict=True):
+        yield TourPair(image_path(meme.id), meme.text, *map(_show_version, made))
+
+
+def _show_version(made: Reappraisal) -> TourVersion:
+    if made.status != "done":
+        return TourVersion("", "", None, made.reason)
+    target = made.plan.target if made.plan else ""
+    return TourVersion(made.caption, target, made.folder / MEME)
 
 
 def check_published() -> Iterator[TourTable]:
@@ -499,11 +526,14 @@ def rank_published() -> Iterator[Standings]:
 def _evaluate(folder: Path) -> Path:
     """Run the embedded reader (a small offline model) and two baselines on sample tasks.
 
-    Their report is written, too.
+    Their report is written in both languages, too.
     """
     settings = EvaluationSettings(data="sample", limit=12)
     made = evaluate_suite(TASKS, MODELS, settings=settings, out=folder / "runs")
-    return report(list(made), folder / "report.html")
+    page = folder / "report.html"
+    for language in _OTHER:
+        report(list(made), _name_page(page, language), language=language)
+    return page
 
 
 def _find_highlights(
@@ -518,10 +548,10 @@ def _find_highlights(
         best = max(found, key=lambda one: one.readings.confidence)
         sure = words.sure(best.readings.confidence)
         yield f"{best.readings.caption} is a homophone pun on {best.intended} (confidence {sure})"
-    done = [one for one in pairs if one.kinder]
+    done = [one.recorded.text for one in pairs if one.recorded.image]
     if done:
-        first = " / ".join(done[0].after.split("\n"))
-        yield f"A meme rewritten more kindly: {first}"
+        first = " / ".join(done[0].split("\n"))
+        yield f"A meme rewritten more kindly with recorded replies of a model: {first}"
     for table in tables:
         if table.faults:
             yield f"{table.title}: {words.tell_faults(table.checked, table.certain, table.more)}"

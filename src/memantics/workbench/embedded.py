@@ -34,7 +34,7 @@ class PhoneticReader:
     def version(self) -> str:
         """A hash of the weights, and the version of the text cleaning."""
         weights = (files("memantics.understanding.phonetics") / "weights.json").read_bytes()
-        return f"phonetics-{hashlib.sha256(weights).hexdigest()[:8]}-2"
+        return f"phonetics-{hashlib.sha256(weights).hexdigest()[:8]}-3"
 
     def _read(self, text: str) -> PunReading:
         """Find the intended reading of a Chinese text; other texts have none."""

@@ -26,12 +26,12 @@ from memantics.core.result import Result
 from memantics.core.waiting import run_sync
 from memantics.models.client import CallSettings, open_client
 from memantics.models.embedded.ocr import open_reader
+from memantics.moderation.columns import TableColumns
 from memantics.moderation.detect import Detector
 from memantics.moderation.scale.driver import ScaleProgress, ScaleSettings, run_shards
 from memantics.moderation.scale.engines import PoolEngine
 from memantics.moderation.scale.records import Fetcher, Process, Ref, ShardRow, write_refs
 from memantics.moderation.scale.sources import count_ahead, name_sources, read_sources
-from memantics.moderation.scale.tables import TableColumns
 from memantics.moderation.screen import EngineChoice, RetryFailed, Sources
 from memantics.moderation.training import find_detector
 from memantics.understanding.captions.mine import make_line, mine_captions
@@ -189,7 +189,8 @@ class _Builder:
     def _place(self, ref: Ref) -> Path:
         """Return the path of an image; images in tables or archives are copied first."""
         if ref.kind == "text":
-            raise ImageError(ref.id, "missing", "a text has no image", hint="give an image")
+            reason = ref.image_fault or "a text has no image"
+            raise ImageError(ref.id, "missing", reason, hint="give an image")
         data = self._fetcher.fetch(ref) or b""
         facts = probe(data, ref.id)
         if ref.kind == "file":

@@ -19,20 +19,24 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from memantics.core.credentials import CredentialState, read_credentials
 from memantics.core.errors import InputError, MissingExtra, ModelError, UnknownName
 from memantics.core.images import MIME, decode, probe, read_bytes
 from memantics.core.labels import OfferedVersion, Preference, append_preference
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.lines import TextLine
+from memantics.core.marks import ImageMark, read_mark
 from memantics.core.memes import Meme
 from memantics.core.result import Result
 from memantics.core.samples import SampleMeme, image_path, read_samples
+from memantics.core.stamping import ImageStamp
 from memantics.models.client import CallSettings, ProgressWatch, open_client
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.engine import Progress
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
 from memantics.moderation.explanation import Explanation, Outcome
+from memantics.moderation.review_reasons import translate_reasons
 from memantics.moderation.subjects import Subject
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.moderation.verdict import HARMFUL
@@ -111,12 +115,27 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
+class MarksFound(Result):
+    """Marks and content credentials in the file of an image; anybody can write the marks.
+
+    ``state`` is the state of the credentials, empty if there are none; see :class:`Credentials`.
+    """
+
+    source: str = ""
+    tool: str = ""
+    system: str = ""
+    state: CredentialState | Literal[""] = ""
+    reason: str = ""
+    signer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TextFound(Result):
     """Text lines of a meme with roles and boxes in pixels; ``score`` is the OCR confidence.
 
     ``text`` has the captions, ``other_text`` all other text. ``unread`` is the number of text
     regions that were skipped because the image has too many. ``kind`` is the image type; ``notes``
-    are given in prompts with the captions.
+    are given in prompts with the captions. ``marks`` are those of the file, if it has any.
     """
 
     lines: tuple[TextLine, ...]
@@ -130,6 +149,7 @@ class TextFound(Result):
     other_text: str = ""
     kind: PictureKind = ""
     notes: Mapping[str, str] = field(default_factory=dict)
+    marks: MarksFound | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +239,17 @@ def read_text(studio: Studio, picture: Picture) -> TextFound:
     language = guess_language(text).language if text else UNKNOWN
     form = (count_panels(image), *image.size, "RapidOCR", found.unread, found.other_text)
     kind = tell_kind(image, found.lines) or tell_medium(image)
-    return TextFound(found.lines, text, language, *form, kind, list_notes(image, found))
+    notes, marks = list_notes(image, found), find_marks(picture.data)
+    return TextFound(found.lines, text, language, *form, kind, notes, marks)
+
+
+def find_marks(data: bytes) -> MarksFound | None:
+    """Read the marks and content credentials of an image; None if it has none."""
+    mark, signed = read_mark(data) or ImageMark(""), read_credentials(data)
+    if signed is None:
+        return MarksFound(mark.source, mark.tool, mark.system) if mark.describe() else None
+    source, tool = mark.source or signed.source, mark.tool or signed.tool
+    return MarksFound(source, tool, mark.system, signed.state, signed.reason, signed.signer)
 
 
 def find_homophones(text: str, language: str) -> HomophoneFound:
@@ -251,9 +281,17 @@ def find_homophones(text: str, language: str) -> HomophoneFound:
 
 
 def judge(
-    studio: Studio, text: str, language: str, unread: int = 0, other_text: str = ""
+    studio: Studio,
+    text: str,
+    language: str,
+    unread: int = 0,
+    other_text: str = "",
+    page_language: str = "en",
 ) -> HarmFound:
-    """Classify a caption and all text with the detector, with attributions per character."""
+    """Classify a caption and all text with the detector, with attributions per character.
+
+    ``page_language`` is the language of ``other_reason``, which the page shows as it is.
+    """
     detector, example = studio.detector, Example("meme", text)
     subject = Subject(example, language, image=True, given=False, unread=unread)
     if other_text:
@@ -267,11 +305,14 @@ def judge(
             detector.sample,
             foreign=bool(said) and verdict.language not in detector.languages,
             reason=verdict.reason,
-            other_reason=verdict.reason if detector.needs_image else "",
+            other_reason=(
+                translate_reasons(verdict.reason, page_language) if detector.needs_image else ""
+            ),
         )
     harmful, reasons = verdict.label == HARMFUL, detector.find_reasons(example)
     in_band = detector.point.explain_review(verdict.probability) if verdict.review else ""
     outcome: Outcome = "review" if verdict.review else "harmful" if harmful else "harmless"
+    others = _remove_reasons(verdict.review, OUTSIDE_NOTE, in_band)
     return HarmFound(
         "scored",
         detector.name,
@@ -285,7 +326,7 @@ def judge(
         reason=verdict.review,
         outcome=outcome,
         review_band=detector.point.review_band if in_band else None,
-        other_reason=_remove_reasons(verdict.review, OUTSIDE_NOTE, in_band),
+        other_reason=translate_reasons(others, page_language),
     )
 
 
@@ -432,39 +473,50 @@ async def soften(
     model: str = EMBEDDED,
     versions: int = 1,
     language: MessageLanguage = "en",
+    *,
+    label: bool = True,
 ) -> KinderFound:
     """Make kinder versions of a meme with the lexicon (a baseline) or a model, best first.
 
-    ``language`` is the language of reasons, flaws and notes.
+    ``language`` is the language of reasons, flaws, notes and the visible label.
     """
+    stamp = ImageStamp(label=label, language=language)
     name = model if model == EMBEDDED else studio.find_model(model)
     calls = replace(studio.calls, use_cache=False)
     settings = DraftSettings(mood=False)
     with lay_out(picture) as (meme, folder):
         async with open_planner(name, settings, calls, folder / "plan", 1) as planner:
-            made = await take_through(meme, _open_shop(studio, planner, folder, versions))
+            made = await take_through(meme, _open_shop(studio, planner, folder, versions, stamp))
         return await _show(studio, picture, made, name, language)
 
 
 async def redraw(
-    studio: Studio, picture: Picture, words: str, language: MessageLanguage = "en"
+    studio: Studio,
+    picture: Picture,
+    words: str,
+    language: MessageLanguage = "en",
+    *,
+    label: bool = True,
 ) -> KinderFound:
     """Draw a version with the user's captions, one line per caption, with all checks.
 
-    ``language`` is the language of reasons, flaws and notes.
+    ``language`` is the language of reasons, flaws, notes and the visible label.
     """
+    stamp = ImageStamp(label=label, language=language)
     before = (await asyncio.to_thread(read_text, studio, picture)).text
     emotion = await asyncio.to_thread(lambda: choose_emotion(understand([before])))
     target = PAIRS[emotion]
     wish = EditWish("meme", emotion, target, before, words, "", "Template_StylizedMeme", "Negative")
     with lay_out(picture) as (meme, folder):
-        shop = _open_shop(studio, WishPlanner(wish, PERSON), folder, 1)
+        shop = _open_shop(studio, WishPlanner(wish, PERSON), folder, 1, stamp)
         return await _show(studio, picture, await take_through(meme, shop), PERSON, language)
 
 
-def _open_shop(studio: Studio, planner: Planner, folder: Path, versions: int) -> Workshop:
+def _open_shop(
+    studio: Studio, planner: Planner, folder: Path, versions: int, stamp: ImageStamp
+) -> Workshop:
     shop = Workshop(planner, line_reader(studio.ocr), folder / "made")
-    return replace(shop, kindness=rate_kindness, versions=versions)
+    return replace(shop, kindness=rate_kindness, versions=versions, stamp=stamp)
 
 
 def _tell_flaw(flaw: Flaw, language: MessageLanguage) -> str:
@@ -491,8 +543,7 @@ async def _show(
     )
     return KinderFound(
         made.status,
-        # without command-line flags, which a page does not have
-        translate(made.reason, language).partition("; --force")[0],
+        translate(made.reason, language),
         before,
         made.caption,
         made.feeling.emotion if made.feeling else "",
