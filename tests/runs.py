@@ -27,7 +27,7 @@ def make_facts(
         task=task,
         title=task,
         main="",
-        unit="memes",
+        unit="questions" if task.startswith("mquest") else "memes",
         model=model,
         model_note="",
         identity={"name": model},

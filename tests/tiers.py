@@ -36,7 +36,16 @@ def is_left_out(path: Path, tier: str) -> bool:
     text = path.read_text(encoding="utf-8")
     if tier == FIRST:
         return WHOLE_MODULE.search(text) is not None
-    return ANY_TEST.search(text) is None
+    return ANY_TEST.search(text) is None and not _has_slow_fixtures(path.parent)
+
+
+@cache
+def _has_slow_fixtures(folder: Path) -> bool:
+    """Whether fixtures of a folder or of those above mark tests slow: those of two databases."""
+    conftest = folder / "conftest.py"
+    if conftest.is_file() and "marks=pytest.mark.slow" in conftest.read_text(encoding="utf-8"):
+        return True
+    return folder.parent != folder and _has_slow_fixtures(folder.parent)
 
 
 class Tiers:

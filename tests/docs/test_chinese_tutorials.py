@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from memantics.moderation.detect import Detector
-from tests.annotation.web.visitors import make_office, open_quick
 from tests.commands import Shell
 from tests.docs import test_moderation_loop as english
 from tests.places import ROOT
@@ -20,9 +19,11 @@ VEGETABLES = ("萝卜", "豆芽", "茄子", "大葱", "黄瓜", "菠菜")
 
 
 def answer(page: str, person: int) -> dict[str, str]:
-    """Answer as a careful reviewer; the last reviewer is not sure about one vegetable."""
+    """Answer as a careful reviewer; reviewers differ on one vegetable, and the lead decides."""
     harmful = "yes" if any(word in page for word in VEGETABLES) else "no"
-    if english.FRENCH in page or (person == 2 and "菠菜" in page):
+    if person != english.LEAD and "菠菜" in page:
+        harmful = ("yes", "no" if "那个菠菜" in page else "yes", "unsure")[person]
+    if english.FRENCH in page:
         harmful = "unsure"
     return {"version": "0", "k-harmful": "choice", "f-harmful": harmful}
 
@@ -61,20 +62,8 @@ def test_the_moderation_loop_runs_on_chinese_texts(
     monkeypatch.setattr(english, "answer", answer)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     shell = Shell(tmp_path)
-    for words in list_commands(CHINESE / "moderate-a-forum.md"):
-        step = " ".join(words[1:3])
-        if step == "annotate open":
-            place = Path(shell.environment["MEMANTICS_HOME"]) / "annotate"
-            place.mkdir(parents=True)
-            service = open_quick(str(place / "annotate.db"), place / "media")
-            counts = english.review(service, make_office(service), tmp_path / words[3])
-            service.close()
-            assert len(set(counts)) == 1
-            assert counts[0] > 10
-        elif words[1] == "drift":
-            assert shell.run(*words[1:]).code == 1, "the detector has changed"
-        elif words[1] != "serve":
-            shell.done(*words[1:])
+    told = english.walk(list_commands(CHINESE / "moderate-a-forum.md"), shell, tmp_path, 3)
+    assert "columns read: id = post_id, text = caption" in " ".join(told["detector train"].split())
     detector = Detector.load(tmp_path / "detector.zip")
     texts = ["全班同学都看见了那个老黄瓜，在桌子底下", "全班同学都看见了那个老芒果，在桌子底下"]
     assert [prediction.label for prediction in detector.predict(texts)] == [1, 0]

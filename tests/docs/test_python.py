@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from memantics.core.samples import IMAGES
 from tests import forks
 from tests.background import serve_in_background
 from tests.commands import Shell
@@ -26,8 +27,8 @@ pytestmark = pytest.mark.slow
 __all__ = ["client"]  # the fixture: a folder in which the paths of the docs exist
 NOTEBOOK = ROOT / "examples" / "quickstart.ipynb"
 # Run elsewhere: tests/docs/test_tutorial.py builds a benchmark of one's blocks, and
-# tests/serve/test_guide.py talks to a service with those of the other.
-TUTORIALS = {"add-a-benchmark.md", "serve.md"}
+# tests/serve talks to a service with those of the others.
+TUTORIALS = {"add-a-benchmark.md", "serve.md", "move-from-perspective.md", "integrations.md"}
 # What a command on the same page has made before.
 MADE = {"toxicn.zip": 'import memantics as mm\nmm.Detector.load_sample().save("toxicn.zip")\n'}
 
@@ -73,7 +74,7 @@ frame = data.to_pandas()
 a = mm.analyze("meme.png")
 a.text, a.readings, a.harm, a.knowledge, a.save("page.html")
 mm.read_homophones("压力山大").intended
-mm.reappraise("meme.png", target="calm").save("kinder.png")
+mm.reappraise("meme.png", model="embedded/planner", target="calm").save("kinder.png")
 d = mm.Detector.train("toxicn_mm", preset="fast"); d.save("d.zip"); d = mm.Detector.load("d.zip")
 d.predict(["今天天气真好", "meme.png"]); d.explain("今天天气真好"); d.evaluate("toxicn_mm")
 kb = mm.KnowledgeStore.open("kb"); kb.query(SPARQL); kb.get("en-001")
@@ -98,7 +99,7 @@ QUERY = "SPARQL = 'SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }'\n"
 
 @pytest.mark.parametrize("face", ["script", "notebook"])
 def test_every_public_verb_runs_in_a_script_and_in_a_notebook(face: str, client: Path) -> None:
-    shutil.copy(client / "memes" / "en-001.png", client / "meme.png")
+    shutil.copy(IMAGES / "en-035.png", client / "meme.png")
     Shell(client).done("kb", "import", "sample", "--store", "kb")
     with serve_in_background() as server:
         code = f"URL = {server.url!r}\n{QUERY}{SNIPPET}{CHECK}"

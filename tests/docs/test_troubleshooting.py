@@ -142,13 +142,13 @@ def with_port_in_use(shell: Shell) -> Ran:
 
 
 def with_missing_glyph(shell: Shell) -> Ran:
-    image = IMAGES / "en-001.png"
-    shell.done("reappraise", image, "--out", "kinder")
-    plan = shell.folder / "kinder" / "en-001" / "plan.json"
+    image = IMAGES / "en-012.png"
+    shell.done("reappraise", image, "-m", "embedded/planner", "--out", "kinder")
+    plan = shell.folder / "kinder" / "en-012" / "plan.json"
     changed = json.loads(plan.read_text(encoding="utf-8"))
     changed["value"]["captions"]["1"] = "\U00012000\U00012001"
     plan.write_text(json.dumps(changed), encoding="utf-8")
-    return shell.run("reappraise", image, "--out", "kinder")
+    return shell.run("reappraise", image, "-m", "embedded/planner", "--out", "kinder")
 
 
 def words(*given: str) -> Provoke:

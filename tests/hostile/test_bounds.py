@@ -28,7 +28,7 @@ from memantics.moderation.detect import Detector, Moderator
 from memantics.moderation.screen import screen
 from memantics.moderation.screening import ScreenSettings, read_rows
 from memantics.understanding.reappraisal.chain import MOST_PIXELS
-from memantics.understanding.reappraise import reappraise
+from memantics.understanding.reappraise import EMBEDDED, reappraise
 from memantics.understanding.vision.page import MOST_CAPTIONS, read_page
 from memantics.workbench.analyze import analyze
 from tests.scale.inline import InlineEngine
@@ -68,7 +68,7 @@ def test_a_large_picture_is_reduced(tmp_path: Path, height: int, reduced: bool) 
     picture = Pillow.new("RGB", (3000, height), "white")
     picture.paste("navy", (400, 300, 2600, 1000))
     picture.save(path, compress_level=1)
-    made = reappraise(path, out=tmp_path / "out", editor="none", target="calm")
+    made = reappraise(path, model=EMBEDDED, out=tmp_path / "out", target="calm")
     assert made.status == "done", made.reason
     size = load(made.folder / "meme.png").size
     assert size[0] * size[1] <= MOST_PIXELS

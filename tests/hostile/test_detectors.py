@@ -33,6 +33,11 @@ def check(ran: Ran) -> str:
     rows = json.loads(ran.out)
     assert len(rows) == len(TEXTS)
     for row in rows:
+        if row["probability"] is None:  # not scored: people look at it
+            assert (row["label"], row["type"], row["types"]) == (None, None, {})
+            assert row["not_scored"]
+            assert row["review"]
+            continue
         chances = [row["probability"], *row["types"].values()]
         assert all(math.isfinite(chance) and 0 <= chance <= 1 for chance in chances), row
         assert sum(row["types"].values()) == pytest.approx(1, abs=1e-6)
@@ -53,6 +58,12 @@ def test_changed_files_are_refused_or_judge(shell: Shell) -> None:
             ends[check(predict(shell, case))] += 1
     # A generator that breaks everything, or nothing, would test nothing.
     assert ends["refused"] > 0.3 * sum(ends.values())
+
+
+def test_a_text_that_a_changed_card_leaves_without_a_score_is_for_people(shell: Shell) -> None:
+    ran = predict(shell, {"changes": [{"part": "card.json", "value": {"a": 1}}]})
+    assert check(ran) == "judged"
+    assert any(row["probability"] is None for row in json.loads(ran.out))
 
 
 def test_the_sound_file_judges(shell: Shell) -> None:

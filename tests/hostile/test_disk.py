@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +24,7 @@ from memantics.core.queue import (
     write_annotations,
 )
 from memantics.core.samples import IMAGES
+from memantics.moderation import Decision, DecisionLog, hash_content, record_decision
 from memantics.workbench import shards as build_shards
 from tests.annotation.team import add_people
 from tests.commands import Ran, Shell
@@ -32,6 +34,7 @@ from tests.local import tiny as local_tiny
 from tests.moderation.classifiers import MAPS, make_classifier
 from tests.moderation.neural import tiny
 from tests.moderation.neural.test_commands import write_csv
+from tests.moderation.policies.scripted import POLICIES, serve_scripted
 from tests.places import ROOT
 from tests.scale.inline import InlineEngine
 
@@ -39,6 +42,7 @@ pytestmark = pytest.mark.slow
 
 CLI = ROOT / "docs" / "reference" / "cli.md"
 ROOM = (0, 8, 40, 150, 600, 2_000)  # KB that are left
+SECRET = {"MEMANTICS_WEBHOOK_SECRET": "a secret of the tests"}
 SCRAP = re.compile(r".*\.(partial|part|tmp)$|^tmp")
 QUEUE = "screen texts.jsonl --out screened --review-range 0.0..1.0"
 DATABASE = f"{QUEUE}; annotate import screened/review --db a.db"
@@ -47,11 +51,12 @@ LISTED = f"{DETECTOR}; match-list add d.zip memes/en-001.png --label harmful"
 CLASSIFIER = "classifier train labels.csv/label --out e.zip"
 RUN = "run mquest -m fake/keys --data sample --out runs"
 INTENTS = "run memeintent/intent -m fake/drafter --data sample --limit 4 --out runs"
+MARKED = f"{INTENTS}; judge rate runs/* -m baseline/random"
 KNOWN = "build knowledge sample -m fake/builder --out built --limit 2"
 ASKED = f"{KNOWN}; build questions built -m fake/builder"
 DRAFTED = "build intents sample -m fake/drafter --out built --limit 2"
 CHATS = "build chats sample -m fake/drafter --out built --limit 2 --per-meme 1"
-KINDER = "build reappraisal memes --editor none --limit 1 --out built"
+KINDER = "build reappraisal kind --editor none --out built"
 PUBLISHED = f"{KINDER}; publish built --name kinder --licence CC0-1.0 --unreviewed"
 # What runs beforehand, with room; and what meets a full disk.
 COMMANDS = {
@@ -79,6 +84,7 @@ COMMANDS = {
     "build chats": ("", CHATS),
     "build chat-quality": (CHATS, "build chat-quality built/chats.jsonl --out q.json"),
     "build check-hard-negatives": ("", "build check-hard-negatives --data sample --out f.json"),
+    "build rate": (ASKED, "build rate built --size 2"),
     "build sample": (ASKED, "build sample built --first Toxicity"),
     "build intents": ("", DRAFTED),
     "build knowledge": ("", KNOWN),
@@ -101,6 +107,30 @@ COMMANDS = {
         "compare runs/** --plot c.svg",
     ),
     "data add": ("", "data add labels.csv --label label --text text"),
+    "data page": (
+        "data add labels.csv --label label --text text",
+        "data page labels --out page.html",
+    ),
+    "decisions appeal": ("", "decisions appeal DECISION --statement no --db log.db"),
+    "decisions deliver": ("", "decisions deliver --db log.db"),
+    "decisions export": ("", "decisions export --policy policy.md --db log.db --out statements"),
+    "decisions queue": (
+        "decisions appeal DECISION --statement no --db log.db",
+        "decisions queue appeals --policy policy.md --db log.db",
+    ),
+    "decisions record": (
+        "",
+        "decisions record reviewed.jsonl --policy policy.md --db log.db --keep-texts 30",
+    ),
+    "decisions resolve": (
+        "decisions appeal DECISION --statement no --db log.db",
+        (
+            "decisions resolve appealed.jsonl --db log.db --labels labels.jsonl "
+            "--policy policy.md --next-policy next.md"
+        ),
+    ),
+    "decisions retain": ("", "decisions retain --db log.db"),
+    "decisions summary": ("", "decisions summary --db log.db --out d.html"),
     "demo": ("", "demo --out demo"),
     "detector check": (
         f"{DETECTOR}; build pairs memes --language en --count 2",
@@ -136,6 +166,7 @@ COMMANDS = {
     "classifier train": ("", CLASSIFIER),
     "classifier use": (CLASSIFIER, "classifier use e.zip"),
     "export-inspect": (RUN, "export-inspect runs/* --out logs"),
+    "export-results": (RUN, "export-results runs/* --format mlflow --out results"),
     "export-task": (
         "",
         "export-task mquest/qa --data sample --format openai-batch -m x --out task",
@@ -149,7 +180,10 @@ COMMANDS = {
         "",
         "import-answers answers.csv --task mquest/qa --model x --limit 8 --out runs",
     ),
-    "judge": (INTENTS, "judge runs/* -m baseline/random"),
+    "judge compare": (MARKED, "judge compare runs/* --out j.html"),
+    "judge drift": (MARKED, "judge drift runs/* -m baseline/random"),
+    "judge plan": (MARKED, "judge plan runs/* --budget 4 --out ratings"),
+    "judge rate": (INTENTS, "judge rate runs/* -m baseline/random"),
     "kb export": ("kb import sample --store kb", "kb export --store kb --out all.nq"),
     "kb import": ("", "kb import sample --store kb"),
     "kb show": ("kb import sample --store kb", "kb show en-012 --store kb --out m.html"),
@@ -158,9 +192,14 @@ COMMANDS = {
         "",
         "perturb toxicn_mm/detection -m baseline/majority --perturb image=blank --limit 4 --out r",
     ),
+    "policy init": ("", "policy init own.md"),
+    "policy test": (
+        "",
+        "policy test policy.md --data posts.csv --limit 4 --model openai/obeys --out p.html",
+    ),
     "prompts copy": ("", "prompts copy mquest/qa words --data sample"),
     "publish": (DRAFTED, "publish built --name mine --licence CC0-1.0 --unreviewed"),
-    "reappraise": ("", "reappraise memes/en-012.png --editor none --out new"),
+    "reappraise": ("", "reappraise memes/en-012.png -m embedded/planner --editor none --out new"),
     "report": (RUN, "report runs/* --out r.html"),
     "run": ("", RUN),
     "score": (RUN, "score runs/*"),
@@ -199,10 +238,12 @@ NETWORKS: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 # Commands that write no file of the user's: they read, print, or serve. So does every listing.
 READERS = """
-annotate open, audit-reasoning, data check, data stats,
-detector compare, detector info, classifier eval, classifier explain, classifier labels,
-human-eval preferences, human-eval score, kb near, kb query, kb stats, kb validate, power,
-prompts show, pun, serve
+annotate open, audit-reasoning, build compare, build ratings, data check, data stats,
+decisions explain, decisions reviewers, decisions verify,
+detector compare, detector info, classifier eval, classifier eval-negative, classifier explain,
+classifier labels, mcp,
+human-eval preferences, human-eval score, kb near, kb query, kb stats, kb validate,
+policy check, policy diff, policy show, power, prompts show, pun, serve
 """
 
 
@@ -250,6 +291,8 @@ def prepare(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
     (disk / "memes").mkdir()
     for name in ("en-001.png", "en-009.png", "en-012.png"):
         shutil.copy(IMAGES / name, disk / "memes")
+    (disk / "kind").mkdir()
+    shutil.copy(IMAGES / "en-035.png", disk / "kind")  # a meme that the word lists rewrite
     shutil.copy(ROOT / "examples" / "answers" / "full_results.csv", disk / "answers.csv")
     fruits = ((f"m{n}", f"so many {('pears', 'nettles')[n % 2]} {n}", n % 2) for n in range(40))
     (disk / "harm.csv").write_text(
@@ -265,6 +308,8 @@ def prepare(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
         item="en-001", group="en-001", workflow="review-text", kept=True, values={"text": "two"}
     )
     write_annotations(disk / "corrected.jsonl", [corrected])
+    if command.startswith(("decisions ", "policy ")):
+        prepare_decisions(disk)
     shell = Shell(disk)
     for before in filter(None, COMMANDS.get(command, ("",))[0].split("; ")):
         shell.done(*expand(disk, before))
@@ -285,8 +330,38 @@ def prepare(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
     return shell
 
 
+def prepare_decisions(disk: Path) -> None:
+    """A policy, a log with one decision, a review, and the review of an appeal."""
+    shutil.copy(POLICIES / "forum.md", disk / "policy.md")
+    shutil.copy(POLICIES / "gold.csv", disk / "posts.csv")
+    text = "the old turnip"
+    decision = Decision(
+        content_sha256=hash_content(text), content_id="p1", verdict="violates", band="block",
+        clause="1", reviewer="reviewer-1",
+    )  # fmt: skip
+    with DecisionLog(disk / "log.db", webhooks=["http://127.0.0.1:9/hook"]) as log:
+        made = record_decision(log, decision, text=text, keep_days=30)
+    (disk / "decision.txt").write_text(made.id)
+    for name, hidden, values in (
+        ("reviewed", {"id": "p2", "text": "kale"}, {"harmful": "yes", "clause": "2"}),
+        ("appealed", {"id": "p1", "text": text, "decision": made.id}, {"harmful": "no"}),
+    ):
+        answers: dict[str, JsonValue] = {**values}
+        said = [IndividualAnnotation(annotator="p", stage="label", values=answers)]
+        row = AggregatedAnnotation(
+            item=name, group=name, workflow="review-policy", kept=True, values=answers,
+            annotations=said, hidden={**hidden},
+        )  # fmt: skip
+        write_annotations(disk / f"{name}.jsonl", [row])
+
+
 def expand(disk: Path, command: str) -> list[str]:
-    """The words of a command; a star stands for the one folder there is, two for all."""
+    """The words of a command; a star stands for the one folder there is, two for all.
+
+    DECISION stands for the id of the decision in the log.
+    """
+    if "DECISION" in command:
+        command = command.replace("DECISION", (disk / "decision.txt").read_text())
     return [
         str(path.relative_to(disk)) if isinstance(path, Path) else path
         for word in command.split()
@@ -310,7 +385,11 @@ def check(ran: Ran) -> None:
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_a_full_disk_is_one_line(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shell = prepare(disk, command, monkeypatch)
-    fill_and_run(disk, shell, expand(disk, COMMANDS[command][1]))
+    words = expand(disk, COMMANDS[command][1])
+    with ExitStack() as stack:
+        if "openai/obeys" in words:
+            words += ["--base-url", stack.enter_context(serve_scripted())]
+        fill_and_run(disk, shell, words)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning:peft")
@@ -339,11 +418,11 @@ def fill_and_run(disk: Path, shell: Shell, words: list[str]) -> None:
     """With ever more room the command ends in one line and leaves no scrap, until it is done."""
     for left in ROOM:
         fill(disk, left)
-        ran = shell.run(*words)
+        ran = shell.run(*words, **SECRET)
         (disk / "ballast").unlink()
         assert not list_scrap(disk), (words, left)
         if ran.code == 0:
             return
         assert ran.code == 2, ran
         check(ran)
-    shell.done(*words)
+    shell.done(*words, **SECRET)

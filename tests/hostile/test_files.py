@@ -20,7 +20,8 @@ from memantics.core import samples as sample
 from memantics.core.errors import DataError, InputError
 from memantics.core.releases import parse_turtle
 from memantics.moderation import storage
-from memantics.moderation.scale.tables import TableColumns, _read_separated
+from memantics.moderation.columns import TableColumns
+from memantics.moderation.scale.tables import _read_separated
 from memantics.understanding.knowledge.formats import GraphFormat, parse
 from memantics.understanding.knowledge.official import _read_head
 from memantics.understanding.knowledge.validation import _Compiler

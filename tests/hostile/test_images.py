@@ -144,7 +144,7 @@ def spoiled(tmp_path: Path) -> list[Path]:
     folder = tmp_path / "memes"
     folder.mkdir()
     (folder / "a.png").write_bytes(palette_png_without_palette())
-    (folder / "b.png").write_bytes(image_path("en-001").read_bytes())
+    (folder / "b.png").write_bytes(image_path("en-012").read_bytes())
     (folder / "c.jpg").write_bytes(multi_picture_jpeg(fill=True)[:900])
     return sorted(folder.iterdir())
 
@@ -159,7 +159,7 @@ def test_analyze_goes_on(spoiled: list[Path], tmp_path: Path) -> None:
 
 
 def test_reappraise_goes_on(spoiled: list[Path], tmp_path: Path) -> None:
-    made = reappraise(spoiled, out=tmp_path / "kinder", target="happy")
+    made = reappraise(spoiled, model="embedded/planner", out=tmp_path / "kinder", target="calm")
     assert [one.status for one in made] == ["failed", "done", "failed"]
     assert "a.png" in made[0].reason
     kinder = made[1].save(tmp_path / "kinder.png")

@@ -23,7 +23,6 @@ from aiohttp import web
 from memantics.benchmarks.mer_bench.judgement import EditJudgement
 from memantics.construction.questions.asking import QuestionSubject
 from memantics.construction.questions.assembly import AssembledQuestion
-from memantics.construction.questions.records import QuestionSettings
 from memantics.construction.questions.solver import BlindTrial, try_items
 from memantics.core.data import Source
 from memantics.core.prompt import enclose
@@ -34,7 +33,13 @@ from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, build_reply
 from tests.background import serve_in_background
 from tests.commands import Shell
-from tests.construction.questions.scripts import build, sample_subjects, say, write_honestly
+from tests.construction.questions.scripts import (
+    build,
+    one_step,
+    sample_subjects,
+    say,
+    write_honestly,
+)
 from tests.faults import FaultServer, completion
 from tests.hostile.cases import SEED, count_cases, noted
 from tests.hostile.orders import STEPS, WELL_FORMED, draw, find_order, generate
@@ -234,7 +239,7 @@ LETTERS = {
     "deep": "[" * 5_000,
 }
 ANSWERS = ("pass", "fail")
-SETTINGS = QuestionSettings(critic="model", attempts=1, dimensions=("Scene", "Emotion"))
+SETTINGS = one_step(critic="model", attempts=1, dimensions=("Scene", "Emotion"))
 
 
 class Critic:

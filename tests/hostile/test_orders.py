@@ -15,10 +15,11 @@ import pytest
 import memantics as mm
 from memantics.core.records import Form, Item, Message, Outcome
 from memantics.core.task import Task, Unparsed
-from memantics.evaluation.rubric import SCHEMA, make_judging
+from memantics.evaluation.judging.rubrics import built_in_rubric
+from memantics.evaluation.rubric import make_judging
 from tests.hostile.cases import SEED, Case, count_cases, noted
 from tests.hostile.orders import PLAUSIBLE, generate, obey
-from tests.judge.test_judge import MEMES, TASK, Scripted, plant
+from tests.judge.conftest import MEMES, TASK, Scripted, plant
 
 __all__ = ["plant"]
 SECRET = "sk-never-to-be-sent-0123456789"
@@ -53,7 +54,7 @@ def judge_one(task: Task, item: Item, case: Case) -> bool:
     """Ask and read; whether the reply that was ordered counts as a prediction."""
     request = task.ask(item, None)
     sent = read_all(request.messages)
-    assert request.schema == SCHEMA
+    assert request.schema == built_in_rubric().schema
     assert SECRET not in sent
     # The caption stands whole between two marks that it does not hold, before the rubric.
     mark = sent.split("<answer ", 1)[1].split(">", 1)[0] if "<answer " in sent else ""

@@ -15,6 +15,7 @@ import orjson
 import pytest
 
 from memantics.core.errors import InputError
+from memantics.understanding.knowledge import querying
 from memantics.understanding.knowledge.answering import DEEPEST, answer, check_query
 from memantics.understanding.knowledge.querying import MOST_CHARACTERS, ask
 from memantics.understanding.knowledge.store import GraphStore
@@ -166,6 +167,16 @@ def test_brackets_in_texts_do_not_hide_nesting(inner: str) -> None:
 
 def test_texts_may_hold_any_number_of_brackets() -> None:
     check_query("SELECT * { ?s ?p '" + "(" * 5_000 + "' }")
+
+
+def test_a_query_process_that_starts_slowly_gets_the_whole_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # On a busy machine the process is not ready when its priority is lowered.
+    monkeypatch.setattr(querying, "SHORT", 0.0)
+    store = GraphStore.in_memory()
+    assert len(store.dump()) > 2**16, "fits into a pipe"
+    assert store.query("SELECT ?s { ?s rdfs:label ?label } LIMIT 3", timeout=120).rows
 
 
 def test_the_deepest_query_is_answered() -> None:

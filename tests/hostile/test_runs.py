@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from PIL import Image as Pillow
 
 from memantics.construction.queues import make_error_queue
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, StoreError
 from memantics.core.records import Answer, Image, Item, Message, Reply
 from memantics.core.registry import find_run_places
 from memantics.core.rundir import RunWriter
@@ -138,3 +139,24 @@ def test_a_damaged_line_breaks_no_page_of_another_run(tmp_path: Path) -> None:
     assert [answer.run for answer in runs.sheet("good", "1").answers] == ["good"]
     with pytest.raises(DataError):
         runs.sheet("bad", "1")
+
+
+@pytest.mark.parametrize("name", ["items.jsonl", "answers.jsonl", "run.json", "scores.json"])
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device"])
+def test_an_odd_file_breaks_no_page_of_another_run(name: str, kind: str, tmp_path: Path) -> None:
+    write_run(tmp_path / "good", TASK, {"1": "a", "2": "b"})
+    write_run(tmp_path / "bad", TASK, {"1": "a", "2": "b"})
+    odd = tmp_path / "bad" / name
+    odd.unlink(missing_ok=True)
+    if kind == "folder":
+        odd.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(odd)
+    else:
+        odd.symlink_to("/dev/zero")
+    runs = RunFolder(tmp_path)
+    assert "good" in [answer.run for answer in runs.sheet("good", "1").answers]
+    assert "good" in [row.name for row in runs.list() if row.state != "damaged"]
+    if name in ("items.jsonl", "answers.jsonl"):
+        with pytest.raises(StoreError, match="cannot be read"):
+            runs.items("bad")

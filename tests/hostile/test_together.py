@@ -104,7 +104,7 @@ TOGETHER = {
     ),
     "classifier": ("classifier train texts.jsonl/label --preset words --out e.zip", ["e.zip"]),
     "reappraise": (
-        "reappraise memes/en-012.png --editor none --out new",
+        "reappraise memes/en-012.png -m embedded/planner --editor none --out new",
         ["new/en-012/*.json", "new/en-012/*.png"],
     ),
     "perturb": (

@@ -11,6 +11,7 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies
 
+from tests.docs.test_examples import find_examples
 from tests.places import ROOT
 from tests.tiers import FEW_EXAMPLES, FIRST, SECOND, is_left_out, limit_examples
 
@@ -56,6 +57,19 @@ def test_modules_without_a_test_of_the_tier_are_left_out(
     assert is_left_out(module, SECOND) is second
     assert not is_left_out(module, "")
     assert not is_left_out(tmp_path / "folder", SECOND)
+
+
+def test_a_fixture_that_marks_tests_slow_brings_its_modules_into_the_second_tier(
+    tmp_path: Path,
+) -> None:
+    below = tmp_path / "annotation" / "web"
+    below.mkdir(parents=True)
+    for folder in (tmp_path, below):
+        (folder / "test_it.py").write_text(PLAIN)
+    kinds = 'KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]\n'
+    (below.parent / "conftest.py").write_text(kinds)
+    assert not is_left_out(below / "test_it.py", SECOND)
+    assert is_left_out(tmp_path / "test_it.py", SECOND)
 
 
 def test_both_tiers_are_what_make_and_ci_run() -> None:
@@ -109,7 +123,8 @@ def test_every_test_is_in_a_tier_and_none_is_lost() -> None:
     second = {name for name, path, marks in found if {"slow", "hypothesis"} & set(marks)}
     assert len(first | second) == len({name for name, *_ in found}) >= FEWEST
     assert len(first) >= FEWEST_OF_FIRST
-    known = {path for _, path, _ in found}
+    # `conftest.py` drops the examples of public functions; these tests run them.
+    known = {path for _, path, _ in found} | {test.filename for _, test in find_examples()}
     assert [path for path in list_modules() if str(path) not in known] == []
     for name, path, _ in found:
         assert not (name in first and is_left_out(Path(path), FIRST)), name
