@@ -61,5 +61,6 @@ METRIC = Metric(
     "proportion of valid answers that are the most frequent one",
     measure_constancy,
     answers=frozenset({"choice", "boolean"}),
+    bounds=(0.0, 1.0),
 )
 REPORT = ReportForm(render)
