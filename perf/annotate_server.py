@@ -1,8 +1,9 @@
-"""``python -m perf.annotate_server KIND FOLDER``: start one of the two compared servers.
+"""``python -m perf.annotate_server KIND FOLDER``: start one of the measured servers.
 
-``ours`` is the annotation app, ``bare`` an endpoint of the same framework that does one insert
-through the same driver, as durable as ours. Both print their port and serve until they are asked
-to stop.
+``ours`` is the annotation app on SQLite, ``team`` the app on the PostgreSQL server whose address is
+in the file ``address`` of the folder, and ``bare`` an endpoint of the same framework that does one
+insert through the same driver, as durable as ours. All print their port and serve until they are
+asked to stop.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from memantics.web.server import listen, serve
 
 PEOPLE = 50
 SECRET = b"a secret that only measures"
+ADDRESS = "address"
 
 
 class Row(BaseModel):
@@ -38,6 +40,12 @@ class Row(BaseModel):
 def serve_ours(folder: Path, taken: socket) -> None:
     """The annotation app."""
     service = open_service(str(folder / "load.db"), folder / "media")
+    serve(make_app(service, WebSettings(SECRET)), taken)
+
+
+def serve_team(folder: Path, taken: socket) -> None:
+    """The annotation app on PostgreSQL."""
+    service = open_service((folder / ADDRESS).read_text(), folder / "media")
     serve(make_app(service, WebSettings(SECRET)), taken)
 
 
@@ -80,7 +88,7 @@ def main() -> None:
     kind, folder = sys.argv[1], Path(sys.argv[2])
     taken = listen("127.0.0.1", 0)
     print(taken.getsockname()[1], flush=True)
-    {"ours": serve_ours, "bare": serve_bare}[kind](folder, taken)
+    {"ours": serve_ours, "team": serve_team, "bare": serve_bare}[kind](folder, taken)
 
 
 if __name__ == "__main__":

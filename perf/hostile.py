@@ -40,9 +40,11 @@ CASES = {
     "test_orders.py": 1_000,
     "test_injection.py": 78,
     "test_workers.py": 40,
+    "test_budget.py": 70,
+    "test_places.py": 90,
 }
 # Of these files only some tests take fresh seeds, and the others take minutes.
-FRESH = {"test_sources.py": "not slow", "test_injection.py": "not slow"}
+FRESH = dict.fromkeys(("test_sources.py", "test_injection.py", "test_places.py"), "not slow")
 GRACE = 60  # seconds
 
 

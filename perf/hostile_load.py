@@ -1,7 +1,8 @@
 """The service under attack: waiting time of normal requests, and memory afterwards.
 
 ``python -m perf.hostile --load [--requests N]``. Four normal clients moderate short texts, first
-alone, then while 16 attackers send N hostile requests (2,000 by default). Promised: memory
+alone, then while 16 attackers send N hostile requests (2,000 by default) and another address opens
+150 idle connections each second. Promised: memory
 afterwards within 10 % of before, and p99 of normal requests within 3 times that of the quiet time.
 
 Attackers are a process of their own at the lowest priority: they stand for other machines, and must
@@ -19,7 +20,7 @@ import socket
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -34,6 +35,7 @@ from tests.hostile import forms, starving
 from perf.serve import PATH, TEXTS, body, serving
 
 ATTACKERS, HONEST = 16, 4
+IDLE, MOST_IDLE = 15, 700  # connections opened each tenth of a second, and held
 PAUSE, QUIET = 0.05, 15.0  # seconds between two requests of an honest client, and without attack
 MEMORY, TAIL = 1.10, 3.0
 WARM = 60
@@ -50,6 +52,14 @@ class Attack:
     data: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     method: str = "POST"
+    piece: int = 0  # bytes of a chunk; 0: the body is one piece
+
+    def list_pieces(self) -> bytes | AsyncIterator[bytes]:
+        return self._cut() if self.piece else self.data
+
+    async def _cut(self) -> AsyncIterator[bytes]:
+        for start in range(0, len(self.data), self.piece):
+            yield self.data[start : start + self.piece]
 
 
 def _png(side: int) -> bytes:
@@ -96,6 +106,23 @@ def _header(chance: random.Random) -> Attack:
     )
 
 
+def _cookie(chance: random.Random) -> Attack:
+    value = chance.choice(("\\", '\\"', "\\054")) * chance.choice((1_000, 2_000, 20_000))
+    path = chance.choice(("/", "/login", "/healthz", "/v1/models"))
+    return Attack("cookie", path, b"", {"cookie": f'memantics-serve="{value}"'}, "GET")
+
+
+def _separators(chance: random.Random) -> Attack:
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    sent = chance.choice((b"&", b"a&", b"=&", b"%41")) * chance.choice((2_000, 300_000, 1_000_000))
+    return Attack("form of separators", chance.choice(("/login", "/v1/puns")), sent, kind)
+
+
+def _pieces(chance: random.Random) -> Attack:
+    path = chance.choice(("/login", PATH, "/none"))
+    return Attack("tiny chunks", path, b"a" * 3_000, JSON, piece=1)
+
+
 def _path(chance: random.Random) -> Attack:
     path = chance.choice(
         (
@@ -109,7 +136,7 @@ def _path(chance: random.Random) -> Attack:
     return Attack("path", path, method="GET")
 
 
-# How many of a hundred, and what.
+# Weights, and what.
 KINDS: tuple[tuple[int, Callable[[random.Random], Attack]], ...] = (
     (15, _form),
     (10, _json("list of 1.5 million", b'{"input":[' + b"1," * 1_500_000 + b"1]}")),
@@ -122,6 +149,9 @@ KINDS: tuple[tuple[int, Callable[[random.Random], Attack]], ...] = (
     (1, _question),
     (9, _header),
     (10, _path),
+    (8, _cookie),
+    (8, _separators),
+    (4, _pieces),
 )
 
 
@@ -153,7 +183,11 @@ async def assault(address: str, count: int, seed: int) -> Counter[str]:
                 continue
             try:
                 async with session.request(
-                    one.method, one.path, data=one.data, headers=one.headers, allow_redirects=False
+                    one.method,
+                    one.path,
+                    data=one.list_pieces(),
+                    headers=one.headers,
+                    allow_redirects=False,
                 ) as reply:
                     await reply.read()
                     found[f"{reply.status}"] += 1
@@ -164,9 +198,30 @@ async def assault(address: str, count: int, seed: int) -> Counter[str]:
 
     timeout = aiohttp.ClientTimeout(total=60)
     connector = aiohttp.TCPConnector(limit=ATTACKERS)
+    idle = asyncio.create_task(hold_open(address, found))
     async with aiohttp.ClientSession(address, connector=connector, timeout=timeout) as session:
         await asyncio.gather(*(attack(session) for _ in range(ATTACKERS)))
+    idle.cancel()
+    await asyncio.gather(idle, return_exceptions=True)
     return found
+
+
+async def hold_open(address: str, found: Counter[str]) -> None:
+    """Open idle connections from another address of this machine, and keep the latest 700."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    lines: list[socket.socket] = []
+    try:
+        while True:
+            for _ in range(IDLE):
+                line = socket.create_connection((host, int(port)), 5, ("127.0.0.2", 0))
+                lines.append(line)
+                found["idle connection"] += 1
+            while len(lines) > MOST_IDLE:
+                lines.pop(0).close()
+            await asyncio.sleep(0.1)
+    finally:
+        for line in lines:
+            line.close()
 
 
 async def drip(address: str, found: Counter[str]) -> None:

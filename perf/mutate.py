@@ -44,6 +44,47 @@ class Part:
 
 
 COMPUTING: Mapping[str, Part] = {
+    "core": Part(
+        (
+            "core/data.py",
+            "core/files.py",
+            "core/ids.py",
+            "core/language.py",
+            "core/lines.py",
+            "core/memes.py",
+            "core/prompt.py",
+            "core/queue.py",
+            "core/reply.py",
+            "core/rundir.py",
+            "core/tables.py",
+            "core/text.py",
+        ),
+        (
+            "tests/cli/test_prompts.py",
+            "tests/core",
+            "tests/hostile/test_secrets.py",
+        ),
+    ),
+    "models": Part(
+        (
+            "models/baseline.py",
+            "models/cache.py",
+            "models/drafts.py",
+            "models/humans.py",
+            "models/recorded.py",
+            "models/wire.py",
+        ),
+        (
+            "tests/core/test_stores.py",
+            "tests/engine/test_wire.py",
+            "tests/models/test_baseline.py",
+            "tests/models/test_drafts.py",
+            "tests/models/test_people_and_detectors.py",
+            "tests/models/test_recorded.py",
+            "tests/models/test_replies.py",
+            "tests/models/test_thoughts.py",
+        ),
+    ),
     "metrics": Part(
         ("metrics/*.py",),
         (
@@ -52,6 +93,7 @@ COMPUTING: Mapping[str, Part] = {
             "tests/metrics/test_comparison.py",
             "tests/metrics/test_diversity.py",
             "tests/metrics/test_feasibility.py",
+            "tests/metrics/test_icc_interval.py",
             "tests/metrics/test_multiclass.py",
             "tests/metrics/test_text*.py",
         ),
@@ -80,15 +122,18 @@ COMPUTING: Mapping[str, Part] = {
         (
             "tests/annotation/test_aggregation.py",
             "tests/annotation/test_boundaries*.py",
+            "tests/annotation/test_required_fields.py",
         ),
     ),
     "parsing": Part(
         ("benchmarks/parsing.py",),
         (
             "tests/tasks/test_boundaries*.py",
+            "tests/tasks/test_equal_options.py",
             "tests/tasks/test_forms.py",
             "tests/tasks/test_parse.py",
             "tests/tasks/test_replay.py",
+            "tests/tasks/test_scripts.py",
         ),
     ),
     "phonetics": Part(
@@ -240,6 +285,7 @@ ROOMS: Mapping[str, Part] = {
             "tests/serve/test_jobs.py",
             "tests/serve/test_limits.py",
             "tests/serve/test_moderations.py",
+            "tests/serve/test_small_rates.py",
         ),
     ),
     "exchange": Part(
@@ -334,7 +380,8 @@ def set_up(files: Sequence[Path], tests: Sequence[str], only: str = "") -> Any:
     settings.resolved_mutated_source_paths = [ROOT / WORK / "src"]
     settings.only_mutate = [str(path) for path in files]
     settings.also_copy = [
-        Path(p) for p in ("tests", "sample", "docs", "examples", "perf", "pyproject.toml")
+        Path(p)
+        for p in ("tests", "sample_data", "docs", "examples", "perf", "research", "pyproject.toml")
     ]
     settings.pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "no:xdist"]
     settings.pytest_add_cli_args += ["-m", only] if only else []

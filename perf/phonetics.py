@@ -43,8 +43,25 @@ each = (time.process_time() - before) / len(captions)
 before = time.process_time()
 read_homophones("天上下着小雨我没有带伞" * 900, settings=settings)
 long = time.process_time() - before
+unsure = {place: {"天": 0.3, "无": 0.2, "像": 0.1} for place in range(120)}
+lines = "\\n".join(["天上下着小雨我没有带伞", "今天天气不错啊", "明天早上八点开会", "一路顺疯了"])
+before = time.process_time()
+for _ in range(3):
+    read_homophones(lines, settings=settings)
+plain = (time.process_time() - before) / 3
+few = {place: others for place, others in unsure.items() if place % 6 == 0}
+some = {}
+for name, own in (("few", few), ("all", unsure)):
+    before = time.process_time()
+    for _ in range(3):
+        read_homophones(lines, settings=settings, alternatives=own)
+    some[name] = (time.process_time() - before) / 3
+before = time.process_time()
+read_homophones("天上下着小雨我没有带伞" * 900, settings=settings, alternatives=unsure)
+worst = time.process_time() - before
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps({"first": first, "each": each, "long": long, "peak": peak}))
+times = {"plain": plain, **some, "worst": worst}
+print(json.dumps({"first": first, "each": each, "long": long, "peak": peak, "unsure": times}))
 """
 
 
@@ -61,7 +78,12 @@ def measure_costs(model: str) -> str:
         f"{model:<12} first call {wall:.2f} s (CPU {cpu:.2f} s), "
         f"{1000 * measurements['each']:.1f} ms CPU each, "
         f"9,900 characters {1000 * measurements['long']:.0f} ms, peak"
-        f" {measurements['peak']:.0f} MB"
+        f" {measurements['peak']:.0f} MB\n"
+        "four lines: "
+        + ", ".join(
+            f"{name} {1000 * seconds:.0f} ms" for name, seconds in measurements["unsure"].items()
+        )
+        + " (few: alternatives for every sixth character, all: for each; worst: 9,900 characters)"
     )
 
 

@@ -73,12 +73,15 @@ def count_letters(text: str) -> Counter[str]:
     return Counter(letter for letter in text.casefold() if letter.isalnum())
 
 
-def read_as_before() -> Callable[[bytes, str], ImageReading]:
-    """Return the package as it comes, with its own sessions: what reading cost before."""
+def read_as_before(*, alternatives: bool = False) -> Callable[[bytes, str], ImageReading]:
+    """Return the package as it comes, with its own sessions: what reading cost before.
+
+    With ``alternatives`` it also lists the characters that it was unsure of, as our readers do.
+    """
     from rapidocr import RapidOCR
 
     folder = ocr._weights()
-    plain = RapidOCR(
+    plain: Any = RapidOCR(
         params={
             "Global.log_level": "critical",
             "Global.use_cls": False,
@@ -91,7 +94,13 @@ def read_as_before() -> Callable[[bytes, str], ImageReading]:
         }
     )
 
+    plain.unsure = {}
+    if alternatives:
+        recogniser = plain._load_rec_model()
+        recogniser.postprocess_op = ocr._keep_alternatives(recogniser.postprocess_op, plain.unsure)
+
     def read(data: bytes, name: str) -> ImageReading:
+        plain.unsure.clear()
         pixels = np.ascontiguousarray(np.asarray(decode(data, name))[:, :, ::-1])
         return ImageReading(order_lines(ocr._read_thoroughly(plain, pixels)))
 

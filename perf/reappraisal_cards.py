@@ -21,6 +21,7 @@ from memantics.understanding.reappraisal.planner import choose_emotion, rank_can
 from memantics.understanding.reappraisal.records import PAIRS
 from memantics.understanding.reappraisal.rules import find_motto, keeps_scenario, only_adds
 from memantics.understanding.reappraisal.situation import understand
+from memantics.understanding.reappraisal.topics import find_topic
 from memantics.understanding.vision.typefaces import ANTON, BLACK, find_face
 from memantics.understanding.vision.typesetting import break_lines, split_pieces
 from perf import kindness
@@ -76,7 +77,7 @@ def draw_card(name: str, text: str, folder: Path) -> Path:
 def plan_text(text: str) -> tuple[str, str]:
     """How planning for a lone caption ends, and the new caption."""
     found = understand([text])
-    if found.grave:
+    if find_topic([text]):
         return "declined: grave", ""
     if not found.negative:
         return "declined: not negative by its words", ""

@@ -1,9 +1,9 @@
-"""Measure how many texts an English detector rejects for their language.
+"""Measure how often an English detector sends texts in other languages to human review.
 
 ``python -m research.language`` splits the texts of Hateful Memes by hash. Thresholds of
-``memantics.core.language`` were chosen on one half and on ten captions per other language. Test
-data are the other half, MemeIntent, the sample data and fifty captions per language. A detector
-is trained on the first half and applied to the captions in other languages.
+``memantics.core.language`` were chosen on one half and on ten captions per other language, except
+``UNTUNED``. Test data are the other half, MemeIntent, the sample data and fifty captions per
+language. A detector is trained on the first half and applied to the captions in other languages.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from pathlib import Path
 
 from memantics.core.language import understand
 from memantics.core.samples import HERE as SAMPLE
+from memantics.metrics.interval import wilson
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
+from memantics.moderation.verdict import HARMFUL, REVIEW, Verdict
 from research.data import read_hateful
 from research.protocol import DATA
 
 CAPTIONS = Path(__file__).parent / "captions.toml"
 REPORTED = 50
+UNTUNED = ("pl", "sv")  # added after the thresholds were chosen
+OTHER_LANGUAGE = ("the text may be in ", "part of the text is in ")
 
 
 def is_first_half(text: str) -> bool:
@@ -51,7 +55,47 @@ def divide() -> tuple[list[Example], list[Example]]:
 def _count_refused(texts: Sequence[str]) -> str:
     found = [understand(text, ["en"]) for text in texts]
     refused, mixed = sum(bool(f.foreign) for f in found), sum(bool(f.also) for f in found)
-    return f"{refused} of {len(texts)} refused ({refused / len(texts):.2%}), {mixed} mixed"
+    return f"{refused} of {len(texts)} foreign ({_format_rate(refused, len(texts))}), {mixed} mixed"
+
+
+def _format_rate(hits: int, n: int) -> str:
+    low, high = wilson(hits, n) or (0.0, 1.0)
+    return f"{100 * hits / n:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def names_language(verdict: Verdict) -> bool:
+    """Tell whether another language is a reason for the human review of a meme."""
+    return any(reason in verdict.review for reason in OTHER_LANGUAGE)
+
+
+def tabulate_recall(verdicts: dict[str, list[Verdict]]) -> str:
+    """Tabulate by language how many verdicts name another language as a reason for review.
+
+    A verdict in the block band has no reason for review, even if the language is recognised. The
+    last column counts verdicts that are neither sent to human review nor harmful.
+    """
+    groups = dict(verdicts)
+    groups["all"] = [verdict for said in verdicts.values() for verdict in said]
+    tuned = [said for name, said in verdicts.items() if name not in UNTUNED]
+    groups["all but " + ", ".join(UNTUNED)] = [verdict for said in tuned for verdict in said]
+    lines = [
+        "| language | captions | recognised | review: language | review: any | blocked | passed |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, said in groups.items():
+        seen = [understand(verdict.caption, ["en"]) for verdict in said]
+        rates = (
+            sum(bool(own.foreign or own.also) for own in seen),
+            sum(names_language(verdict) for verdict in said),
+            sum(verdict.outcome == REVIEW for verdict in said),
+        )
+        counts = (
+            sum(verdict.outcome == HARMFUL for verdict in said),
+            sum(not verdict.flagged for verdict in said),
+        )
+        cells = [_format_rate(hits, len(said)) for hits in rates] + [str(n) for n in counts]
+        lines.append(f"| {name} | {len(said)} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> int:
@@ -71,13 +115,17 @@ def main() -> int:
     judge = Detector.train(looked, "words")
     out(f"trained on {judge.languages}, unseen {judge.card.get('unseen_ngram_rate')}\n")
     verdicts = judge.verdicts(unseen)
-    review = sum(v.outcome == "review" for v in verdicts)
-    out(f"unseen half: {review} of {len(unseen)} for people\n")
-    for name, captions in read_captions().items():
-        said = judge.verdicts([Example(str(n), text) for n, text in enumerate(captions)])
-        refused = sum(v.status == "not_scored" for v in said)
-        calm = sum(v.outcome == "harmless" for v in said)
-        out(f"{name}: {refused} refused, {len(said) - calm} of {len(said)} not called harmless\n")
+    for name, hits in (
+        ("human review", sum(v.outcome == REVIEW for v in verdicts)),
+        ("human review because of the language", sum(map(names_language, verdicts))),
+        ("not scored", sum(v.status == "not_scored" for v in verdicts)),
+    ):
+        out(f"unseen half, {name}: {hits} ({_format_rate(hits, len(unseen))})\n")
+    said = {
+        name: judge.verdicts([Example(str(n), text) for n, text in enumerate(captions)])
+        for name, captions in read_captions().items()
+    }
+    out(tabulate_recall(said))
     return 0
 
 

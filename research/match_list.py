@@ -1,7 +1,8 @@
 """Measure which copies of known memes a match list recognises.
 
 ``python -m research.match_list`` adds 200 development images of PunMemeCN with their captions and
-queries edited copies, other memes, and the same images with another caption. ``… meaning`` adds
+queries edited copies, other memes, and the same images with another caption. ``… templates`` counts
+memes with nearly the same image. ``… meaning`` adds
 texts of ToxiCN MM by embedding and queries reworded and other texts. ``… cost`` measures lookups
 among a million hashes. Captions are those of the release, not read by OCR.
 """
@@ -9,26 +10,33 @@ among a million hashes. Captions are those of the release, not read by OCR.
 from __future__ import annotations
 
 import io
+import itertools
 import random
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
+from memantics.metrics.text import measure_overlap
+from memantics.models.embedded.ocr import open_reader
+from memantics.moderation.match_hashes import count_apart, hash_embedding, normalize_text
 from memantics.moderation.match_index import (
     MOST_APART,
+    NEAR_BITS,
+    SAME_TEXT,
     MatchEntry,
     MatchList,
     WideIndex,
-    count_apart,
-    hash_embedding,
 )
+from memantics.moderation.match_lookup import hash_meme, look_up_signals
 from memantics.understanding.vision.hashes import hash_image
+from memantics.understanding.vision.pdq import hash_pdq
+from memantics.understanding.vision.roles import read_image_text
 from research.data import read_harm, read_puns
 from research.protocol import DATA
 
@@ -122,9 +130,87 @@ def measure_cost(count: int = 1_000_000, asked: int = 300) -> int:
     return 0
 
 
+def measure_templates() -> int:
+    """Count pairs of memes with nearly the same image, by whether their captions are the same."""
+    out = sys.stdout.write
+    folder = DATA / "punmemecn" / "images"
+    files = {path.name: path for path in folder.rglob("*.png")}
+    rows = [row for row in read_puns() if row.content.name in files]
+    captions = [normalize_text(row.content.caption) for row in rows]
+    images = [Image.open(files[row.content.name]).convert("RGB") for row in rows]
+    pdq = [hash_pdq(image) for image in images]
+    looks = [f"{hash_image(image):016x}" for image in images]
+    out(f"{len(rows)} memes, {sum(map(bool, pdq))} with a PDQ hash\n")
+    for name, hashes, most in (("PDQ", pdq, MOST_APART), ("64-bit hash", looks, NEAR_BITS)):
+        near = [
+            (one, two)
+            for one, two in itertools.combinations(range(len(rows)), 2)
+            if hashes[one] and hashes[two] and count_apart(hashes[one], hashes[two]) <= most
+        ]
+        same = sum(measure_overlap(captions[one], captions[two]) >= SAME_TEXT for one, two in near)
+        out(f"{name}: {len(near)} pairs, {same} with the same caption\n")
+    return measure_drawn_templates(images)
+
+
+def measure_drawn_templates(images: Sequence[Image.Image], count: int = 60) -> int:
+    """Draw two captions on each image, list the first, and look up copies and the second."""
+    out = sys.stdout.write
+    pairs = [("MONDAY AGAIN", "LUNCH IS READY"), ("I LOVE MY CAT", "WHERE IS THE BUS")]
+    folder = Path(tempfile.mkdtemp())
+    detector, reader = folder / "detector.zip", open_reader("fast")
+    chosen = random.Random(4).sample(list(images), count)
+    captions = [pairs[place % len(pairs)] for place in range(count)]
+    listed = [
+        _encode(_caption(image, one)) for image, (one, _) in zip(chosen, captions, strict=True)
+    ]
+    MatchList.beside(detector).add(
+        MatchEntry(
+            str(place), "harmful", "", read_image_text(reader, data, "m").caption, **hash_meme(data)
+        )
+        for place, data in enumerate(listed)
+    )
+    for name, side in (("copy at JPEG 60", 0), ("another caption", 1)):
+        plain = texts = templates = 0
+        for place, image in enumerate(chosen):
+            data = _encode(_caption(image, captions[place][side]), 60)
+            signals = hash_meme(data)
+            text = read_image_text(reader, data, "meme").caption
+            plain += any(one.entry.id == str(place) for one in look_up_signals(detector, signals))
+            found = [
+                one
+                for one in look_up_signals(detector, signals, text or None)
+                if one.entry.id == str(place)
+            ]
+            texts += any(one.match for one in found)
+            templates += bool(found) and not any(one.match for one in found)
+        out(
+            f"{name}: {plain} of {count} match by hash alone, {texts} with the text,"
+            f" {templates} are the same template with other text\n"
+        )
+    return 0
+
+
+def _caption(image: Image.Image, text: str) -> Image.Image:
+    """Return the image with a caption on a white bar below, a sixth of its height."""
+    wide, high = image.size
+    bar = max(24, high // 6)
+    made = Image.new("RGB", (wide, high + bar), "white")
+    made.paste(image, (0, 0))
+    size = min(bar * 0.6, wide / len(text) * 1.4)
+    font = ImageFont.load_default(size)
+    ImageDraw.Draw(made).text((10, high + bar // 6), text, "black", font=font)
+    return made
+
+
+def _encode(image: Image.Image, quality: int = 90) -> bytes:
+    body = io.BytesIO()
+    image.save(body, "JPEG", quality=quality)
+    return body.getvalue()
+
+
 def main() -> int:
     """Print the values of docs/research/match-list.md."""
-    other = {"meaning": measure_meaning, "cost": measure_cost}
+    other = {"meaning": measure_meaning, "cost": measure_cost, "templates": measure_templates}
     if sys.argv[1:]:
         return other[sys.argv[1]]()
     out = sys.stdout.write

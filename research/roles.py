@@ -49,7 +49,7 @@ _READ_WELL = 0.97  # OCR confidence below which a line may be misread
 KNOTS, RIDGE = 4, 3.0
 LOSS = 0.005  # proportion of caption characters that the threshold may lose
 DATASET, YES, CROWDED = "punmemecn", "yes", "zh, crowded"
-LAST, STRIDE = "CN00150", 4  # 250 groups have images; OCR of all of them takes too long
+LAST, STRIDE = "CN00150", 4  # the role model was fitted on these; 250 groups have images
 KEPT, TAKEN = "caption characters kept", "selected characters that are caption"
 
 
@@ -123,13 +123,13 @@ def _read(path: Path, caption: str, profile: OcrProfile) -> Picture:
 
 
 @cache
-def read_chinese(profile: OcrProfile = "fast") -> list[Row[Picture]]:
-    """Read the images of PunMemeCN; a group is a pun with the two memes made from it."""
+def read_chinese(profile: OcrProfile = "fast", last: str = LAST) -> list[Row[Picture]]:
+    """Read the images of PunMemeCN up to a group: a pun with the two memes made from it."""
     folder = DATA / "punmemecn" / "images"
     rows = []
     for row in read_puns():
         path = folder / f"{row.id.removesuffix('.png')}.png"
-        if path.is_file() and row.group <= LAST:
+        if path.is_file() and row.group <= last:
             picture = _read(path, row.content.caption, profile)
             rows.append(Row(row.id, row.group, picture, {**row.tags, "language": "zh"}))
     return rows

@@ -12,6 +12,8 @@ PAGE = ROOT / "docs" / "research" / "protocol-results.md"
 BEGIN, END = "<!-- table: python -m research table -->", "<!-- end of table -->"
 PARTS = ("test", "development")
 SMALLEST = 0.02  # proportion below which a value of a tag is left out of the composition
+# Intervals of calibration errors that were logged earlier may exclude the value and the true error.
+CALIBRATION_SINCE = "2026-11-19T01:30"
 Record = Mapping[str, Any]
 
 
@@ -116,10 +118,15 @@ def _cell(record: Record | None, name: str) -> str:
     if measured is None:
         return "–"
     span = ""
-    if measured.get("low") is not None:
+    if measured.get("low") is not None and _has_interval(record, name):
         span = f" ({_percent(measured['low'])}–{_percent(measured['high'])})"
     count = f", n = {measured['n']:,}" if measured.get("n") else ""
     return f"{_percent(measured['value'])}{span}{count}"
+
+
+def _has_interval(record: Record | None, name: str) -> bool:
+    """Tell whether the logged interval may be shown; earlier ones of calibration errors may not."""
+    return "calibration error" not in name or (record or {}).get("date", "") >= CALIBRATION_SINCE
 
 
 def _percent(value: float | None) -> str:
