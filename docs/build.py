@@ -152,7 +152,8 @@ def plugins_page() -> str:
     ]
     intro = (
         "Import these names with `from memantics.plugins import NAME`. Nothing else of Memantics is"
-        " promised to plug-ins. How to use them: [any model](../how-to/any-model.md#plug-ins),"
+        " promised to plug-ins. How to use them:"
+        " [plug-ins](../how-to/add-metrics-and-plugins.md#plug-ins),"
         " [add a benchmark](../how-to/add-a-benchmark.md)."
     )
     table = _table(["name", "what it is"], rows)
