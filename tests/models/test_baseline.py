@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -8,7 +9,7 @@ import pytest
 
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.model import Model
-from memantics.core.records import Field, Form, Option, Request
+from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.models.baseline import NAMES, STRATEGIES, Baseline, open_baseline
 from tests.models.forms import HARM, INTENT, JUDGE, LETTERED, PUN, SENTIMENT, ask
 
@@ -118,3 +119,92 @@ def test_unknown_names_suggest() -> None:
     with pytest.raises(UnknownName, match="baseline/longst") as error:
         open_baseline("baseline/longst")
     assert "did you mean baseline/longest?" in str(error.value)
+
+
+def test_identities_and_replies_name_the_baseline() -> None:
+    model = open_baseline("baseline/random?seed=3")
+    assert model.identity == {"name": "baseline/random?seed=3", "fallback": "constant", "seed": 3}
+    assert open_baseline("baseline/random", seed=0).identity["seed"] == 0
+    assert open_baseline("baseline/longest", seed=4).identity == {
+        "name": "baseline/longest", "fallback": "constant",
+    }  # fmt: skip
+    given = asyncio.run(model.answer(ask(PUN)))
+    assert (given.finish, given.served_by) == ("stop", "baseline/random?seed=3")
+
+
+def test_random_answers_are_the_same_on_every_machine() -> None:
+    """Published scores of the baseline rest on these draws."""
+    form = Form("Which?", (Field("n", "integer", low=0, high=999),), context={"b": "2", "a": "1"})
+    request = Request((Message("user", (Image(Path("x/m.png")), "?")),), form)
+    assert reply("baseline/random", request) == "841"
+    turned = replace(form, context={"a": "1", "b": "2"})
+    assert reply("baseline/random", replace(request, form=turned)) == "841"
+
+
+def test_what_a_random_answer_depends_on() -> None:
+    def pose(
+        question: str = "?", text: str = "one", image: str = "", name: str = "n", **context: str
+    ) -> Request:
+        shown = Image(Path(image)) if image else None
+        options = Field("o", "choice", (Option("a", text, shown), Option("b", "two")))
+        number = Field(name, "integer", low=0, high=10**9)
+        return Request((), Form(question, (options, number), reply="json", context=context))
+
+    asked = [
+        pose(),
+        pose("Which?"),
+        pose(text="three"),
+        pose(image="a.png"),
+        pose(image="b.png"),
+        pose(caption="x"),
+        pose(caption="y"),
+        pose(title="x"),
+    ]
+    drawn = {orjson.loads(reply("baseline/random", request))["n"] for request in asked}
+    assert len(drawn) == len(asked)
+    moved = [reply("baseline/random", pose(image=image)) for image in ("a.png", "c/d/a.png")]
+    assert moved[0] == moved[1]
+
+
+def test_random_values_of_every_kind() -> None:
+    fields = (
+        Field("flag", "boolean"),
+        Field("fixed", "integer", low=3, high=2),
+        Field("words", "text"),
+    )
+    form = Form("?", fields, reply="json", language="zh")
+    drawn = [orjson.loads(reply("baseline/random", ask(form, Path(f"{n}.png")))) for n in range(40)]
+    assert {one["flag"] for one in drawn} == {True, False}
+    assert {one["fixed"] for one in drawn} == {3}
+    assert {one["words"] for one in drawn} == {"这张表情包在开玩笑"}
+    assert 10 < sum(one["flag"] for one in drawn) < 30
+
+
+@pytest.mark.parametrize(
+    ("kind", "majority", "value"),
+    [
+        ("integer", "-3", -3),
+        ("integer", "3.5", 1),
+        ("integer", "", 1),
+        ("boolean", "False", False),
+        ("boolean", "yes", False),
+        ("text", "a text", "a text"),
+    ],
+)
+def test_majorities_are_read_by_kind(kind: str, majority: str, value: object) -> None:
+    field = Field("x", kind, low=1, majority=majority)  # type: ignore[arg-type]
+    given = orjson.loads(reply("baseline/majority", ask(Form("?", (field,), reply="json"))))
+    assert given == {"x": value}
+
+
+@pytest.mark.parametrize(("seed", "valid"), [("9" * 18, True), ("9" * 19, False), ("٣", False)])
+def test_seeds_have_eighteen_digits_at_most(seed: str, valid: bool) -> None:
+    name = f"baseline/random?seed={seed}"
+    if valid:
+        assert open_baseline(name).seed == int(seed)
+        return
+    with pytest.raises(InputError) as caught:
+        open_baseline(name)
+    assert str(caught.value) == (
+        f"model {name!r}: seed {seed!r} is not a whole number; for example 0 or 1"
+    )

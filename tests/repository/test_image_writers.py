@@ -13,6 +13,7 @@ from typing import Literal
 import pytest
 
 from tests.places import ROOT
+from tests.sources import parse_module
 
 PACKAGE = ROOT / "src" / "memantics"
 Way = Literal["stamped", "mark kept", "not written"]
@@ -81,7 +82,7 @@ def find_calls() -> dict[str, list[tuple[ast.Call, bool]]]:
         text = path.read_text(encoding="utf-8")
         if not any(name in text for name in (*_NAMES, *_MARKERS, "PIL", ".save(")):
             continue
-        for node in ast.parse(text).body:
+        for node in parse_module(path).body:
             for member in node.body if isinstance(node, ast.ClassDef) else [node]:
                 name = f"{path.relative_to(PACKAGE).as_posix()}:{getattr(member, 'name', '')}"
                 calls = [one for one in ast.walk(member) if isinstance(one, ast.Call)]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from memantics.core.lazy import read_offers
 from tests.places import ROOT
+from tests.sources import parse_module
 
 SOURCE = ROOT / "src" / "memantics"
 GROUND = {"core", "metrics"}
@@ -51,11 +52,6 @@ HEAVY |= {
 }
 
 
-@cache
-def parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def name_of(path: Path) -> str:
     parts = path.relative_to(SOURCE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -72,7 +68,7 @@ def offers(package: str) -> frozenset[str]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(parse(path)):
+    for node in ast.walk(parse_module(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -155,7 +151,7 @@ def test_no_module_takes_part_in_a_cycle() -> None:
 def packages_at_the_top(path: Path) -> set[str]:
     """What importing a module imports at once."""
     names: list[str] = []
-    for node in parse(path).body:
+    for node in parse_module(path).body:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -186,7 +182,7 @@ def test_modules_and_functions_stay_small() -> None:
     long += [
         f"{name_of(path)}.{node.name}"
         for path in MODULES
-        for node in ast.walk(parse(path))
+        for node in ast.walk(parse_module(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and count_lines(node) > FUNCTION_LINES
     ]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import memantics
+from tests.sources import parse_module
 
 ROOT = Path(memantics.__file__).parent
 
@@ -152,7 +153,7 @@ def _scan() -> set[str]:
     return {
         f"{path.relative_to(ROOT).as_posix()}:{name}"
         for path in ROOT.rglob("*.py")
-        for name in _list_readers(ast.parse(path.read_text(encoding="utf-8")))
+        for name in _list_readers(parse_module(path))
     }
 
 

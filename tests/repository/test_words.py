@@ -15,6 +15,7 @@ from typing import TypeGuard
 import pytest
 
 from tests.places import ROOT
+from tests.sources import parse_module
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
 SOURCES = ROOT / "src" / "memantics"
@@ -53,6 +54,11 @@ class ReplacedTerm:
     def term(self) -> str:
         """The term without the marks of code."""
         return self.cell.strip("`")
+
+    @property
+    def beginning(self) -> str:
+        """Letters that every match of the pattern contains: looking for them first is fast."""
+        return self.term.split()[0][:5].casefold()
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -96,7 +102,9 @@ def list_passages() -> Iterator[Passage]:
     for path in sorted(SOURCES.rglob("*")):
         if DATA_FOLDERS.isdisjoint(path.relative_to(SOURCES).parts):
             read = READERS.get(path.suffix)
-            if read is not None:
+            if path.suffix == ".py":
+                yield from read_tree(_name(path), parse_module(path))
+            elif read is not None:
                 yield from read(_name(path), path.read_text(encoding="utf-8"))
 
 
@@ -109,7 +117,11 @@ def read_python(file: str, text: str) -> Iterator[Passage]:
 
     Regular expressions are not read: they match the words of models and people.
     """
-    tree = ast.parse(text)
+    return read_tree(file, ast.parse(text))
+
+
+def read_tree(file: str, tree: ast.Module) -> Iterator[Passage]:
+    """Read the string literals of a parsed module."""
     inside = {
         id(part)
         for node in ast.walk(tree)
@@ -136,8 +148,10 @@ def _is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
 
 
 def _compiles_pattern(node: ast.AST) -> bool:
-    called = node.func if isinstance(node, ast.Call) else None
-    return isinstance(called, ast.Attribute) and ast.unparse(called) == "re.compile"
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr="compile")):
+            return True
+    return False
 
 
 def read_toml(file: str, text: str) -> Iterator[Passage]:
@@ -178,11 +192,13 @@ READERS = {".py": read_python, ".toml": read_toml, ".html": read_html, ".js": re
 
 def find_terms(terms: Iterable[ReplacedTerm], passages: Iterable[Passage]) -> list[str]:
     """Find replaced terms in texts: one line per hit, with file, line, term and replacement."""
-    patterns = [(term, term.pattern) for term in terms]
+    patterns = [(term, term.pattern, term.beginning) for term in terms]
     return [
         f"{passage.file}:{line}: {found.group()!r}, write {term.replacement}"
         for passage in passages
-        for term, pattern in patterns
+        for folded in [passage.text.casefold()]
+        for term, pattern, beginning in patterns
+        if beginning in folded
         for line, found in _find(pattern, passage)
     ]
 
@@ -263,6 +279,24 @@ def test_a_planted_term_is_found(file: str, text: str, line: int) -> None:
     assert len(found) == 1
     assert found[0].startswith(f"{file}:{line}: ")
     assert found[0].endswith(("write locked test set", "write 新词"))
+
+
+MATCHES = {
+    "because": "use `because`",
+    "disguise": "a Disguising text",
+    "family": "template families",
+    "hole": "holes of a prompt",
+    "mend": "it was mended",
+    "plate": "it stands on a plate",
+    "set aside": "setting aside",
+    "tempt": "Tempting options",
+    "配文": "这里是配文。",
+}
+
+
+@pytest.mark.parametrize("term", PATTERNS)
+def test_a_term_with_a_pattern_is_found(term: str) -> None:
+    assert len(find_terms([ReplacedTerm(term, "x")], [Passage("page.md", 1, MATCHES[term])])) == 1
 
 
 @pytest.mark.parametrize(

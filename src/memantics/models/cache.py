@@ -77,14 +77,7 @@ class Cache:
         self.path = path
         self._pending: dict[bytes, bytes] = {}
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=30)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS replies"
-                " (key BLOB PRIMARY KEY, reply BLOB NOT NULL) WITHOUT ROWID"
-            )
+            self._db = _open(path)
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
                 f"cache {path} cannot be opened: {error}",
@@ -136,6 +129,22 @@ class Cache:
         """Write pending replies and close the cache file."""
         self.flush()
         self._db.close()
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    database = sqlite3.connect(path, isolation_level=None, timeout=30)
+    try:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=NORMAL")
+        database.execute(
+            "CREATE TABLE IF NOT EXISTS replies"
+            " (key BLOB PRIMARY KEY, reply BLOB NOT NULL) WITHOUT ROWID"
+        )
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
 
 
 def _read_reply(body: object) -> Reply | None:
