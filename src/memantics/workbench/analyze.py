@@ -14,8 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
-from markupsafe import Markup
-
 from memantics.benchmarks.registry import find_warning
 from memantics.core.errors import ImageError, InputError
 from memantics.core.files import write_text
@@ -54,9 +52,9 @@ from memantics.understanding.analysis.records import (
 )
 from memantics.understanding.extraction.chain import ExtractSettings
 from memantics.understanding.kb import KnownMemes, open_known, outline
-from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.understanding.knowledge.drawing import read_style
 from memantics.understanding.knowledge.layout import make_legend
-from memantics.understanding.knowledge.page import make_entries, translate_drawing
+from memantics.understanding.knowledge.page import draw_graphs, make_entries
 from memantics.understanding.knowledge.records import Individual
 from memantics.understanding.knowledge.retrieval import Pool
 from memantics.understanding.vision.appearance import YuNet
@@ -89,9 +87,7 @@ Line = tuple[str, str, Tone]
 
 
 def render_page(
-    analyses: Sequence[Findings],
-    warn: Warn = lambda _image: "",
-    language: PageLanguage = "en",
+    analyses: Sequence[Findings], warn: Warn = lambda _: "", language: PageLanguage = "en"
 ) -> str:
     """Render analyses as HTML text; ``warn`` returns the content warning of an image's dataset."""
     return fill_page(
@@ -109,7 +105,6 @@ def _make_sheet(findings: Findings, warning: str, language: PageLanguage) -> Tem
     """Build the page section of one meme."""
     known = findings.knowledge
     entries = tuple(make_entries(known)) if known else ()
-    drawn = known if known and known.individuals else None
     return {
         "findings": findings,
         "picture": make_thumbnail(findings.meme.image, _SIDE),
@@ -117,8 +112,7 @@ def _make_sheet(findings: Findings, warning: str, language: PageLanguage) -> Tem
         or bool(warning)
         or bool(known and known.of("Toxicity")),
         "warning": warning,
-        "wide": translate_drawing(draw(drawn), language) if drawn else Markup(),
-        "narrow": translate_drawing(draw_narrow(drawn), language) if drawn else Markup(),
+        **draw_graphs(known, language),
         "legend": make_legend(known) if known else (),
         "entries": entries,
         "unlisted": len(known.individuals) - len(entries) if known else 0,

@@ -69,8 +69,7 @@ def render_page(known: Knowledge, image: Path | None, language: PageLanguage = "
         language=language,
         known=known,
         title=tame(known.meme),
-        wide=translate_drawing(draw(known), language),
-        narrow=translate_drawing(draw_narrow(known), language),
+        **draw_graphs(known, language),
         legend=make_legend(known),
         entries=make_entries(known),
         skipped=len(known.individuals) - sum(len(card.numbers) for card in choose_cards(known)),
@@ -82,7 +81,15 @@ def render_page(known: Knowledge, image: Path | None, language: PageLanguage = "
     )
 
 
-def translate_drawing(drawing: Markup, language: PageLanguage) -> Markup:
+def draw_graphs(known: Knowledge | None, language: PageLanguage) -> dict[str, Markup]:
+    """Draw the graph for wide screens and for phones; empty without individuals."""
+    if known is None or not known.individuals:
+        return {"wide": Markup(), "narrow": Markup()}
+    drawn = {"wide": draw(known), "narrow": draw_narrow(known)}
+    return {name: _translate_drawing(drawing, language) for name, drawing in drawn.items()}
+
+
+def _translate_drawing(drawing: Markup, language: PageLanguage) -> Markup:
     """Translate the headings of a drawn graph; the labels of individuals are data."""
     say = read_phrases(language).say
 
