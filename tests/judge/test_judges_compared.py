@@ -135,7 +135,7 @@ def test_the_page_names_what_a_judge_accepts(run: mm.Run, plant: Plant, tmp_path
     plant("kind", lambda _: say(5, 5))
     mm.judge(run, model="judge/kind")
     done = mm.compare_judges([run], model=["judge/kind"], sample=3, repeats=0)
-    for language, told in (("en", "judge/kind accepts: "), ("zh", "judge/kind 放行：")):
+    for language, told in (("en", "judge/kind</bdi> accepts: "), ("zh", "judge/kind</bdi> 放行：")):
         page = done.save(tmp_path / f"{language}.html", language).read_text(encoding="utf-8")
         assert f'lang="{language}"' in page
         assert told in page

@@ -96,7 +96,6 @@ READERS = {
     "understanding/reappraisal/lexicon.py:read_lexicon": _PACKAGE,
     "understanding/vision/roles.py:load_model": _PACKAGE,
     "web/page.py:read_asset": _PACKAGE,
-    "web/page.py:read_page_texts": _PACKAGE,
     "web/phrases.py:read_phrases": _PACKAGE,
     "web/site.py:Site._read_words": _PACKAGE,
     "web/site.py:Site.asset": _PACKAGE,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlencode
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -256,3 +256,23 @@ def test_a_store_that_others_write_into_is_read_anew(tmp_path: Path) -> None:
     assert reader.search("cat", "Scene", 1, 1)[1][0].id == "2"
     assert reader.search("cat", "Emotion", 0, 10) == (0, ())
     assert reader.search('"} #', "", 0, 10)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language", "told"),
+    [
+        ("text/html,*/*", "en", "page not found"),
+        ("text/html,*/*", "zh", "页面不存在"),
+        ("application/json", "en", '"not_found"'),
+    ],
+)
+def test_an_unknown_url_is_a_page_for_browsers(
+    address: str, accepted: str, language: str, told: str
+) -> None:
+    headers = {"accept": accepted, "accept-language": language}
+    with pytest.raises(HTTPError) as refused:
+        urlopen(Request(f"{address}/browse/nowhere", headers=headers))
+    with refused.value as answer:
+        body = answer.read().decode()
+        assert (answer.code, told in body) == (404, True), body
+        assert ("<html" in body) is ("html" in accepted)

@@ -11,7 +11,7 @@ import typer
 from rich.padding import Padding
 
 from memantics import evaluation
-from memantics.cli.expose import AsJson, expose, save_page, spread
+from memantics.cli.expose import AsJson, PageLanguageFlag, expose, save_page, spread
 from memantics.cli.progress import CountView, Watcher, resumable
 from memantics.cli.terminal import (
     console,
@@ -27,7 +27,6 @@ from memantics.core.waiting import make_sync
 from memantics.evaluation import (
     Audit,
     Folders,
-    PageLanguage,
     TableStyle,
     conduct_audit,
     describe_finding,
@@ -157,7 +156,7 @@ def report(
     ] = False,
     style: Annotated[TableStyle | None, Flag("LaTeX table style.")] = None,
     images: Annotated[bool, Flag("Embed thumbnails of the images in the page.")] = True,
-    language: Annotated[PageLanguage, Flag("Language of the page: en or zh.")] = "en",
+    language: PageLanguageFlag = "en",
 ) -> None:
     """Compare runs on one self-contained page, or as a table."""
     folders, left = evaluation.split_unfinished(folders)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from memantics import moderation
-from memantics.cli.expose import expose, make_command, save_translated_page
+from memantics.cli.expose import expose, make_command, save_page
 from memantics.cli.terminal import console, plain, print_lines, show_table
 
 app = typer.Typer(
@@ -76,7 +76,7 @@ def export(done: moderation.ExportedStatements) -> None:
 
 
 @app.command("summary")
-@expose(moderation.summarise_decisions, save=save_translated_page)
+@expose(moderation.summarise_decisions, save=save_page)
 def summary(done: moderation.DecisionSummary) -> None:
     """Show decisions by clause, overturn rates with intervals, and the time to decide appeals."""
     show_table(done.table())

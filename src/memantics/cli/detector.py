@@ -16,7 +16,7 @@ import typer
 from rich.text import Text
 
 from memantics import construction, evaluation, moderation
-from memantics.cli.expose import AsJson, expose, save_page, spread
+from memantics.cli.expose import AsJson, PageLanguageFlag, expose, save_page, spread
 from memantics.cli.terminal import console, plain, print_json, print_lines, say, show_table, tell
 from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
@@ -288,9 +288,11 @@ def use(
         console().print(plain(f"default: {moderation.use_detector(model)}"))
 
 
-def _save_page(done: moderation.Measured, page: CurvePageFlag = None) -> None:
+def _save_page(
+    done: moderation.Measured, page: CurvePageFlag = None, language: PageLanguageFlag = "en"
+) -> None:
     if page is not None:
-        done.save(page)
+        done.save(page, language)
 
 
 @app.command("eval")

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from memantics import evaluation
-from memantics.cli.expose import AsJson, expose, spread, spread_with
+from memantics.cli.expose import AsJson, PageLanguageFlag, expose, spread, spread_with
 from memantics.cli.progress import SuiteView, wait_for
 from memantics.cli.terminal import (
     console,
@@ -238,12 +238,13 @@ def show_paper(
         Flag("File to write. Default: NAME-paper.html; other formats are printed."),
     ] = None,
     form: Annotated[PaperForm, Flag("Output format.", "--format")] = "html",
+    language: PageLanguageFlag = "en",
 ) -> None:
     """Reproduce a paper's tables and figures from your data, runs, annotations and detectors."""
     if form != "html" and out is None:
-        print_data(sheet.render(form))
+        print_data(sheet.render(form, language))
         return
-    path = sheet.save(out or f"{name}-paper.html", form if form != "html" else "")
+    path = sheet.save(out or f"{name}-paper.html", form if form != "html" else "", language)
     counts = ", ".join(f"{n} {status}" for status, n in sheet.counts.items() if n)
     console().print(plain(f"cells: {counts or 'none'}"))
     console().print(plain(f"paper: {path}"), soft_wrap=True)

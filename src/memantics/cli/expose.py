@@ -30,6 +30,7 @@ from typer.core import TyperGroup
 from memantics.cli.terminal import print_json, show_table
 from memantics.core.parameters import UNSAID, Argument, Flag, MadeBy, read_pairs
 from memantics.core.result import tabulate
+from memantics.web.phrases import PageLanguage
 
 Command: TypeAlias = Callable[..., None]
 AS_JSON = "Print JSON instead of a table."
@@ -37,17 +38,10 @@ AsJson = Annotated[bool, Flag(AS_JSON, "--json")]
 PageFlag = Annotated[Path | None, Flag("Write a self-contained HTML page to this file.")]
 
 
-def save_page(found: Any, out: PageFlag = None) -> None:
-    """Write the HTML page of a result to ``--out``."""
-    if out is not None:
-        found.save(out)
+PageLanguageFlag = Annotated[PageLanguage, Flag("Language of the page: en or zh.")]
 
 
-def save_translated_page(
-    found: Any,
-    out: PageFlag = None,
-    language: Annotated[str, Flag("Language of the page: en or zh.")] = "en",
-) -> None:
+def save_page(found: Any, out: PageFlag = None, language: PageLanguageFlag = "en") -> None:
     """Write the HTML page of a result to ``--out`` in one language."""
     if out is not None:
         found.save(out, language)

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from memantics import evaluation
-from memantics.cli.expose import expose, make_default_group, save_translated_page
+from memantics.cli.expose import expose, make_default_group, save_page
 from memantics.cli.progress import resumable
 from memantics.cli.terminal import console, plain, show_table, tell
 
@@ -70,7 +70,7 @@ def plan(made: evaluation.RatingPlan) -> None:
 
 
 @app.command("compare")
-@expose(evaluation.compare_judges, watch=resumable, save=save_translated_page)
+@expose(evaluation.compare_judges, watch=resumable, save=save_page)
 def compare(found: evaluation.JudgeComparison, out: Path | None) -> None:
     """Compare judges: agreement with people, biases, accepted wrong answers, consistency, cost."""
     show_table(found.table())

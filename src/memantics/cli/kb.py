@@ -12,7 +12,7 @@ import typer
 from rich.tree import Tree
 
 from memantics import understanding
-from memantics.cli.expose import AsJson, spread
+from memantics.cli.expose import AsJson, PageLanguageFlag, spread
 from memantics.cli.terminal import console, plain, print_data, print_json, read_input, show_table
 from memantics.core.parameters import Argument, Flag
 from memantics.understanding import retrieve, tabulate_near
@@ -147,6 +147,7 @@ def show_meme(
     ] = None,
     out: Annotated[Path | None, Flag("HTML file to write. Default: MEME.html.")] = None,
     page: Annotated[bool, Flag("Also write an HTML page with the graph.")] = True,
+    language: PageLanguageFlag = "en",
     as_json: Annotated[bool, Flag("Print JSON-LD instead of a tree.", "--json")] = False,
 ) -> None:
     """Show the knowledge about a meme as a tree, and as a page with its graph."""
@@ -158,7 +159,7 @@ def show_meme(
     console().print(draw_tree(known))
     if page:
         name = re.sub(r"[^\w.-]", "_", meme).lstrip(".") or "meme"
-        target = known.save(out or Path(f"{name}.html"), images=images)
+        target = known.save(out or Path(f"{name}.html"), images=images, language=language)
         console().print(plain(f"wrote {target}", "dim"))
 
 

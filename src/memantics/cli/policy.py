@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from memantics import moderation
-from memantics.cli.expose import expose, save_translated_page
+from memantics.cli.expose import expose, save_page
 from memantics.cli.progress import stop_at_failures, watch
 from memantics.cli.terminal import console, plain, print_lines, show_table
 from memantics.core.policy import Policy, write_policy
@@ -62,7 +62,7 @@ def _stop_at_failed(done: moderation.PolicyTest) -> None:
 @expose(
     moderation.measure_policy,
     watch=watch("policy test"),
-    save=save_translated_page,
+    save=save_page,
     end=_stop_at_failed,
     first=("data", "models", "against", "samples", "flips", "attempts", "limit", "folder"),
 )

@@ -25,7 +25,7 @@ from rich.panel import Panel
 from rich.table import Table as Grid
 
 from memantics import understanding, workbench
-from memantics.cli.expose import PageFlag, expose, spread
+from memantics.cli.expose import PageFlag, PageLanguageFlag, expose, spread
 from memantics.cli.progress import tell_tokens, watch
 from memantics.cli.terminal import (
     console,
@@ -53,9 +53,9 @@ from memantics.understanding import (
 from memantics.workbench import Analyses, Analysis, Tour, describe
 
 
-def _save(made: Analyses, out: PageFlag = None) -> None:
+def _save(made: Analyses, out: PageFlag = None, page_language: PageLanguageFlag = "en") -> None:
     if out is not None and made:
-        made.save(out)
+        made.save(out, page_language)
 
 
 def _end_analysis(made: Analyses) -> None:

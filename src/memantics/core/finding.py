@@ -13,9 +13,11 @@ from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from memantics.core.data import toml_beside
 from memantics.core.records import Score
+from memantics.core.translatable import Translatable
 
 FindingVerdict = Literal["broken", "worth knowing", "sound"]
 VERDICTS: tuple[FindingVerdict, ...] = get_args(FindingVerdict)
+_NO_ACTION = Translatable("No action needed.", "无需处理。")
 _NONE: Mapping[str, object] = MappingProxyType({})
 
 
@@ -72,7 +74,8 @@ class FindingWords:
     """The sentences of audit findings, by key, from the file ``findings.toml`` beside a module.
 
     A sentence is one text, or one text per verdict (``found`` is the default). The advice of a
-    sound finding is "No action needed.", unless the file gives one per verdict.
+    sound finding is "No action needed.", unless the file gives one per verdict. A table ``zh``
+    in an entry has the Chinese sentences, with the same placeholders.
     """
 
     def __init__(self, file: str) -> None:
@@ -92,16 +95,22 @@ class FindingWords:
     ) -> Finding:
         """Build a finding from its entry in ``findings.toml``; ``values`` fill the placeholders."""
         entry = {"reference": "", **self._entries[name]}
-        if verdict == "sound" and isinstance(entry["advice"], str):
-            entry["advice"] = "No action needed."
-        said = {
-            part: (told if isinstance(told, str) else told.get(verdict, told.get("found")))
+        expected, chinese = entry.pop("expected", None), entry.pop("zh", {})
+        filled: dict[str, Any] = {
+            part: Translatable(
+                _choose(told, verdict), _choose(chinese.get(part, ""), verdict), **values
+            )
             for part, told in entry.items()
-            if part != "expected"
         }
-        filled: dict[str, Any] = {part: text.format_map(values) for part, text in said.items()}
-        told = {"key": name, "expected": entry.get("expected"), **filled, **fields}
+        if verdict == "sound" and isinstance(entry["advice"], str):
+            filled["advice"] = _NO_ACTION
+        told = {"key": name, "expected": expected, **filled, **fields}
         return Finding(score=score, verdict=verdict, **told)
+
+
+def _choose(told: str | Mapping[str, str], verdict: FindingVerdict) -> str:
+    """Return the text for a verdict; ``found`` is the default."""
+    return told if isinstance(told, str) else told.get(verdict, told.get("found", ""))
 
 
 @dataclass(frozen=True, slots=True)

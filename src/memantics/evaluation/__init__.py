@@ -156,7 +156,7 @@ if TYPE_CHECKING:
     from memantics.evaluation.subsets import score_subsets as score_subsets
     from memantics.evaluation.tuning import WriterOptions as WriterOptions
     from memantics.evaluation.tuning import tune_intents as tune_intents
-    from memantics.web.page import PageLanguage as PageLanguage
+    from memantics.web.phrases import PageLanguage as PageLanguage
 else:
     from memantics.core.lazy import offer
 

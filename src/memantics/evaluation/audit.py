@@ -5,7 +5,7 @@ The page is one HTML file without scripts or network access.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +48,7 @@ from memantics.models.engine import AskSettings
 from memantics.models.kinds import ModelSettings, open_model
 from memantics.models.progress import ProgressWish, read_wish
 from memantics.web.page import TemplateValues, fill_page
+from memantics.web.phrases import PageLanguage, read_phrases
 from memantics.web.plot import Mark, draw_axis, draw_curve, draw_strip, fit_scale
 
 __all__ = ["Audit", "AuditSettings", "audit", "audit_async"]
@@ -85,9 +86,9 @@ class Audit(Result):
         """Number of findings per verdict."""
         return {verdict: sum(f.verdict == verdict for f in self.findings) for verdict in VERDICTS}
 
-    def save(self, out: str | Path) -> Path:
+    def save(self, out: str | Path, language: PageLanguage = "en") -> Path:
         """Write the audit as one self-contained HTML page and return the file."""
-        return write_text(out, render_page(self), "audit")
+        return write_text(out, render_page(self, language), "audit")
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Convert the audit to plain data."""
@@ -123,12 +124,15 @@ def _say_first(finding: Finding) -> str:
     return f"{finding.title}: {finding.meaning} ({', '.join(words)})"
 
 
-def render_page(audit: Audit) -> str:
+def render_page(audit: Audit, language: PageLanguage = "en") -> str:
     """Render the audit page as HTML text."""
-    blocks = [_make_block(place, finding) for place, finding in enumerate(audit.findings, 1)]
+    say = read_phrases(language).say
+    blocks = [_make_block(place, finding, say) for place, finding in enumerate(audit.findings, 1)]
     return fill_page(
         "audit.html",
         ("page.css",),
+        language=language,
+        first=[finding for finding in audit.findings if finding.verdict != "sound"][:_LINES],
         sheet=audit,
         blocks=blocks,
         badges=_BADGES,
@@ -138,7 +142,7 @@ def render_page(audit: Audit) -> str:
     )
 
 
-def _make_block(place: int, finding: Finding) -> TemplateValues:
+def _make_block(place: int, finding: Finding, say: Callable[[str], str]) -> TemplateValues:
     """Make the section of the audit page for one finding, with its plots."""
     reference = None if finding.expected is None else Score("", finding.expected, 0)
     scale = fit_scale([finding.score, reference])
@@ -148,22 +152,24 @@ def _make_block(place: int, finding: Finding) -> TemplateValues:
         key: fit_scale([row for row in finding.rows if row.key == key]) for key in sorted(kinds)
     }
     tone = _TONES[finding.verdict]
+    title = Mark(say(finding.title), finding.score, tone)
     return {
         "finding": finding,
         "slug": f"finding-{place}",
         "badge": _BADGES[finding.verdict],
         "axis": draw_axis(scale),
-        "strip": draw_strip([Mark(finding.title, finding.score, tone)], scale, finding.expected),
+        "strip": draw_strip([title], scale, finding.expected),
         "rows": [
-            (row, draw_strip([Mark(row.label, row, tone)], scales[row.key])) for row in finding.rows
+            (row, draw_strip([Mark(say(row.label), row, tone)], scales[row.key]))
+            for row in finding.rows
         ],
-        "curve": _draw_nearness(finding),
+        "curve": _draw_nearness(finding, say),
     }
 
 
-def _draw_nearness(finding: Finding) -> Markup:
+def _draw_nearness(finding: Finding, say: Callable[[str], str]) -> Markup:
     points = [row for row in finding.rows if row.by == "nearness"]
-    across = "accuracy by cosine to the nearest training meme, random folds"
+    across = say("accuracy by cosine to the nearest training meme, random folds")
     return draw_curve(points, across) if len(points) > 1 else Markup("")
 
 

@@ -43,7 +43,8 @@ from memantics.evaluation.reports.payload import (
 )
 from memantics.evaluation.tasks import pose_task
 from memantics.understanding.kb import show_picture
-from memantics.web.page import PageLanguage, Thumbnail
+from memantics.web.page import Thumbnail
+from memantics.web.phrases import PageLanguage
 
 RunState = Literal["finished", "running", "stopped", "damaged"]
 AnswerVerdict = Literal["right", "wrong", "invalid", "open", "waiting"]

@@ -24,6 +24,7 @@ from memantics.core.registry import find_registered
 from memantics.core.result import Result
 from memantics.core.seen import SeenKeys
 from memantics.web.page import fill_page
+from memantics.web.phrases import PageLanguage
 
 _SHOWN = 10
 _MOST_NAMES = 200
@@ -93,9 +94,9 @@ class DatasetProfile(Result):
             more = "+" if self.annotators >= _MOST_NAMES else ""
             yield f"annotators: {self.annotators:,}{more}"
 
-    def save(self, out: str | Path) -> Path:
+    def save(self, out: str | Path, language: PageLanguage = "en") -> Path:
         """Write one self-contained HTML page and return the file."""
-        page = fill_page("dataset.html", ["page.css"], found=self)
+        page = fill_page("dataset.html", ["page.css"], found=self, language=language)
         return write_text(out, page, "page of the data set")
 
 

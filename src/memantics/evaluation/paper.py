@@ -56,6 +56,7 @@ from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run, load_runs
 from memantics.evaluation.reports.tables import md_table, quote_latex, quote_markdown
 from memantics.web import plot
 from memantics.web.page import TemplateValues, fill_page
+from memantics.web.phrases import PageLanguage
 
 __all__ = ["PaperForm", "ReproducedPaper", "paper"]
 
@@ -235,23 +236,31 @@ class ReproducedPaper(PaperSheet):
 
     __slots__ = ()
 
-    def render(self, form: str = "html") -> str:
-        """Render the paper as ``html``, ``md``, ``latex``, ``csv`` or ``json``."""
-        return render_page(self) if form == "html" else RENDERERS[form](self)
+    def render(self, form: str = "html", language: PageLanguage = "en") -> str:
+        """Render the paper as ``html``, ``md``, ``latex``, ``csv`` or ``json``.
 
-    def save(self, out: str | Path, form: str = "") -> Path:
+        ``language`` is that of the HTML page: ``en`` or ``zh``.
+        """
+        if form == "html":
+            return render_page(self, language)
+        if language != "en":
+            raise InputError("--language works with the HTML page only", hint="leave it out")
+        return RENDERERS[form](self)
+
+    def save(self, out: str | Path, form: str = "", language: PageLanguage = "en") -> Path:
         """Write the paper; the extension sets the format (.html, .md, .tex, .csv, .json)."""
         ending = Path(out).suffix.lstrip(".").lower()
         chosen = form or {"tex": "latex"}.get(ending, ending)
-        text = self.render(chosen if chosen in RENDERERS else "html")
+        text = self.render(chosen if chosen in RENDERERS else "html", language)
         return write_text(out, text, "paper")
 
 
-def render_page(sheet: PaperSheet) -> str:
+def render_page(sheet: PaperSheet, language: PageLanguage = "en") -> str:
     """Render the reproduced paper as an HTML page."""
     return fill_page(
         "paper.html",
         ("page.css", "paper.css"),
+        language=language,
         sheet=sheet,
         blocks=[_make_block(place, part) for place, part in enumerate(sheet.parts, 1)],
         badges=_BADGES,

@@ -40,8 +40,7 @@ from memantics.evaluation.reports.runs import Run, load_runs, split_unfinished
 from memantics.evaluation.reports.tables import REPORT_FORMS
 from memantics.evaluation.scoring import read_outcomes
 from memantics.evaluation.tasks import open_task_of_run
-from memantics.web.page import PageLanguage
-from memantics.web.phrases import read_phrases
+from memantics.web.phrases import PageLanguage, read_phrases
 
 __all__ = [
     "RunLike",
@@ -252,11 +251,12 @@ def write_gallery(
         RunLike, Argument("Run directory of mer_bench/judge or of another task that judges edits.")
     ],
     out: Annotated[str | Path, Flag("Output HTML file.")] = "gallery.html",
+    language: Annotated[PageLanguage, Flag("Language of the page: en or zh.")] = "en",
 ) -> Path:
     """Write one HTML page with judged edits side by side, their scores and their failures."""
     folder = find_folder(run)
     found = make_gallery(folder, read_metrics(folder), find_run_places([folder]))
-    return write_text(out, render_gallery(found))
+    return write_text(out, render_gallery(found, language))
 
 
 def read_metrics(run: Path) -> dict[str, dict[str, float | None]]:

@@ -60,6 +60,7 @@ from memantics.moderation.verdict import (
     judge_by_all,
     mark_predictions,
 )
+from memantics.web.phrases import PageLanguage
 
 __all__ = [
     "HARMFUL",
@@ -93,12 +94,13 @@ class Measured(Result):
     notes: tuple[str, ...] = ()
     point: OperatingPoint | None = None
 
-    def save(self, page: Path | str) -> Path:
+    def save(self, page: Path | str, language: PageLanguage = "en") -> Path:
         """Write a page with the reliability curve and the errors (only for harm)."""
         if not isinstance(self.metrics, DetectorEvaluation):
             raise InputError("only harm detectors have an evaluation page", hint="use --json")
         found = (self.predictions, self.metrics, self.robustness)
-        write_evaluation(Path(page), self.title, self.data, *found, point=self.point)
+        title, data = self.title, self.data
+        write_evaluation(Path(page), title, data, *found, point=self.point, language=language)
         return Path(page)
 
 
@@ -277,9 +279,15 @@ class Detector(TrainedDetector[DetectorEvaluation]):
         (said,) = mark_predictions(self, [example], [found.prediction])
         return replace(found, prediction=said)
 
-    def save_explanation(self, page: Path | str, example: Example, found: Explanation) -> Path:
+    def save_explanation(
+        self,
+        page: Path | str,
+        example: Example,
+        found: Explanation,
+        language: PageLanguage = "en",
+    ) -> Path:
         """Write a page with the attributions of one meme."""
-        write_explanation(Path(page), example, found, sample=self.sample)
+        write_explanation(Path(page), example, found, sample=self.sample, language=language)
         return Path(page)
 
     def evaluate(

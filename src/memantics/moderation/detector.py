@@ -38,6 +38,7 @@ from memantics.moderation.identity import describe_identity
 from memantics.moderation.labels import LabelEvaluation, evaluate_labels
 from memantics.moderation.robustness import Robustness, measure_leakage
 from memantics.moderation.training import write_predictions
+from memantics.web.phrases import PageLanguage
 
 LabelArgument = Annotated[
     str,
@@ -342,6 +343,7 @@ def explain_meme(
     split: detector_training.PartFlag = "all",
     labels: LabelVersionFlag = "v1",
     page: Annotated[Path | None, Flag("Also write an HTML page to this file.")] = None,
+    language: Annotated[PageLanguage, Flag("Language of the page: en or zh.")] = "en",
     embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> Explained:
@@ -356,7 +358,7 @@ def explain_meme(
         example = find_example(str(name), load_examples(data, split, labels, columns=columns))
     found = judge.explain(example)
     if page is not None:
-        judge.save_explanation(page, example, found)
+        judge.save_explanation(page, example, found, language)
     return Explained(judge, found)
 
 

@@ -25,9 +25,11 @@ from memantics.moderation.examples import Example, Loaded
 from memantics.moderation.explanation import Explanation, FieldAttribution
 from memantics.moderation.fast import Prediction
 from memantics.moderation.operating_points import OperatingPoint, ThresholdMetrics
+from memantics.moderation.review_reasons import translate_reasons
 from memantics.moderation.robustness import Robustness
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.web.page import Thumbnail, fill_page, make_thumbnails
+from memantics.web.phrases import PageLanguage, read_phrases
 from memantics.web.plot import draw
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ def write_evaluation(
     report: Robustness | None,
     *,
     point: OperatingPoint | None = None,
+    language: PageLanguage = "en",
 ) -> None:
     """Write metrics, calibration curve and error browser as one page.
 
@@ -79,13 +82,14 @@ def write_evaluation(
         out,
         "detector.html",
         {
+            "language": language,
             "title": title,
             "loaded": loaded,
             "found": found,
             "report": report,
             "targets": found.target_table,
-            "curve": draw_curve(found.curve),
-            "tradeoff": Markup(draw_thresholds(found.thresholds)),  # noqa: S704 - numbers alone
+            "curve": draw_curve(found.curve, language),
+            "tradeoff": Markup(draw_thresholds(found.thresholds, language)),  # noqa: S704 - numbers alone
             "thresholds": found.threshold_table,
             "name_metric": name_metric,
             "mistakes": _add_images(shown),
@@ -96,7 +100,14 @@ def write_evaluation(
     )
 
 
-def write_explanation(out: Path, example: Example, found: Explanation, *, sample: bool) -> None:
+def write_explanation(
+    out: Path,
+    example: Example,
+    found: Explanation,
+    *,
+    sample: bool,
+    language: PageLanguage = "en",
+) -> None:
     """Write the attributions of one meme as an HTML page."""
     fields = [
         {"name": share.field.replace("_", " "), "total": share.total, "letters": letters}
@@ -106,7 +117,12 @@ def write_explanation(out: Path, example: Example, found: Explanation, *, sample
     widest = max((abs(part.contribution) for part in strongest), default=0.0) or 1.0
     bars = [(part, draw_bar(part.contribution / widest)) for part in strongest]
     shown = {"example": example, "found": found, "fields": fields, "bars": bars, "sample": sample}
-    _write(out, "explanation.html", {**shown, "outside": OUTSIDE_NOTE})
+    notes = {
+        "outside": OUTSIDE_NOTE,
+        "review": translate_reasons(found.review_reason, language),
+        "language": language,
+    }
+    _write(out, "explanation.html", {**shown, **notes})
 
 
 def colour_letters(found: Explanation) -> list[tuple[FieldAttribution, list[tuple[str, str, str]]]]:
@@ -187,12 +203,12 @@ def _up(value: float) -> float:
     return 12 + (1 - value) * 260.0
 
 
-def draw_curve(points: Sequence[tuple[float, float, int]]) -> Markup:
+def draw_curve(points: Sequence[tuple[float, float, int]], language: PageLanguage = "en") -> Markup:
     """Draw the calibration curve; on the diagonal, probabilities are calibrated."""
-    return draw("calibration", points, _across, _up)
+    return draw("calibration", points, _across, _up, read_phrases(language))
 
 
-def draw_thresholds(rows: Sequence[ThresholdMetrics]) -> str:
+def draw_thresholds(rows: Sequence[ThresholdMetrics], language: PageLanguage = "en") -> str:
     """Draw precision and recall by threshold with 95 % confidence bands, as an SVG."""
     drawn = []
     for name, colour, dash in (("precision", "#0868ac", ""), ("recall", "#b35806", "6 3")):
@@ -207,7 +223,7 @@ def draw_thresholds(rows: Sequence[ThresholdMetrics]) -> str:
             upper = [(x, high) for x, _, _, high in reversed(known)]
             band = _join([*((x, low) for x, _, low, _ in known), *upper])
             drawn.append((name, colour, dash, path, band))
-    return str(draw("thresholds", drawn, _across, _up)) if rows else ""
+    return str(draw("thresholds", drawn, _across, _up, read_phrases(language))) if rows else ""
 
 
 def _join(points: Iterable[tuple[float, float]]) -> str:
@@ -376,15 +392,33 @@ def _shorten(reason: str) -> str:
     return (tail if head.startswith("image ") and tail else reason)[:120]
 
 
-def write_summary(summary: Summary, facts: Mapping[str, Any], out: Path) -> None:
+def write_summary(
+    summary: Summary, facts: Mapping[str, Any], out: Path, language: PageLanguage = "en"
+) -> None:
     """Write the summary page atomically."""
     most = max((*summary.scores, 1))
     bars = [
         (place / _BINS, count, round(100 * count / most))
         for place, count in enumerate(summary.scores)
     ]
-    page = fill_page("screening.html", STYLES, summary=summary, facts=facts, bars=bars)
+    values: dict[str, Any] = {
+        "summary": summary,
+        "facts": facts,
+        "bars": bars,
+        "language": language,
+    }
+    reasons = [(_tell_status(told, language), count) for told, count in summary.reasons.items()]
+    page = fill_page("screening.html", STYLES, **values, reasons=dict(reasons))
     write_text(out, page, "summary")
+
+
+def _tell_status(told: str, language: PageLanguage) -> str:
+    """Translate ``STATUS: REASON``."""
+    if language == "en":
+        return told
+    status, _, reason = told.partition(": ")
+    say = read_phrases(language).say
+    return f"{say(status)}：{say(translate_reasons(reason, language))}"
 
 
 # The drift page: two screenings side by side, with charts, tests and example memes.
@@ -461,10 +495,11 @@ class Drift(Result):
             ),
         )
 
-    def save(self, page: str | Path) -> Path:
+    def save(self, page: str | Path, language: PageLanguage = "en") -> Path:
         """Write one self-contained HTML page, and return its path."""
         pictures = {aspect.name: _draw(aspect.counts) for aspect in self.aspects}
-        return write_text(page, fill_page("drift.html", STYLES, found=self, pictures=pictures))
+        values: dict[str, Any] = {"found": self, "pictures": pictures, "language": language}
+        return write_text(page, fill_page("drift.html", STYLES, **values))
 
 
 def _draw(counts: tuple[tuple[str, int, int], ...]) -> list[tuple[str, float, float, int, int]]:

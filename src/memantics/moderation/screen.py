@@ -453,7 +453,7 @@ def _sum_up(
         harmful, judged = summary.labels["harmful"], done.statuses.get("scored", 0)
         flags = f"{harmful:,} of {judged:,} scored memes are flagged"
         decided = [*judge.describe_point(point), flags]
-    write_summary(summary, facts, page)
+    write_summary(summary, facts, page, settings.page_language)
     return Screened(
         folder=folder,
         rows=done.rows,

@@ -44,6 +44,7 @@ from memantics.understanding.vision.hashes import (
     pack_hashes,
 )
 from memantics.understanding.vision.roles import read_image_text
+from memantics.web.phrases import PageLanguage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,6 +72,7 @@ class ScreenSettings:
         ocr: OCR profile for images.
         printed: Which text of an image counts as its caption.
         language: Language of texts whose source does not name one.
+        page_language: Language of the summary page: ``en`` or ``zh``.
         templates: Output folder of ``collect`` with known templates.
         policy: Policy file that is the form and the guideline of the human review.
         gold: Share of hidden items with a known clause in the review queue.
@@ -98,6 +100,7 @@ class ScreenSettings:
     language: Annotated[
         str, Flag("Language of texts whose source has no language.", metavar="CODE")
     ] = ""
+    page_language: Annotated[PageLanguage, Flag("Language of the summary page: en or zh.")] = "en"
     templates: Annotated[
         Path | None, Flag("Output folder of 'collect' with known templates. Default: none.")
     ] = None

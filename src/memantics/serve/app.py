@@ -260,12 +260,24 @@ async def _answer(request: Request, error: Exception) -> Response:
     if isinstance(error, MemanticsError):
         error = read_refusal(error)
     if isinstance(error, HTTPException):
+        if _wants_page(request, error):
+            pages: Pages = request.app.state.pages
+            words = pages.words(request)
+            missing = InputError(words("serve.no_page"), hint=words("serve.no_page_hint"))
+            return pages.refuse(request, missing)
         word = "not_found" if error.status_code == 404 else "refused"
         error = Refusal(error.status_code, word, str(error.detail), error.headers)
     assert isinstance(error, Refusal)
     if request.url.path.startswith(hash_matching.PREFIXES):
         return hash_matching.answer_plainly(error)
     return perspective.answer_google(error) if google else answer_refusal(error)
+
+
+def _wants_page(request: Request, error: HTTPException) -> bool:
+    """Tell whether a browser asked for a page that does not exist."""
+    browses = request.url.path.split("/")[1] in ("browse", "studio")
+    accepted = request.headers.get("accept", "")
+    return error.status_code == 404 and browses and "text/html" in accepted
 
 
 # Start of the service: bind the port, print the URL, serve until stopped.

@@ -30,6 +30,7 @@ from memantics.understanding.reappraisal.planner import (
 from memantics.understanding.reappraisal.stages import ModelPlanner, MoodJudge, Planner
 from memantics.understanding.vision.regions import ReadLines
 from memantics.understanding.vision.roles import read_image_text
+from memantics.web.phrases import PageLanguage
 
 BEST_OF = 3
 
@@ -122,6 +123,7 @@ class ReappraiseSettings(DraftSettings):
         versions: Number of versions that pass every check, with a contact sheet.
         choose: Take this version of the contact sheet and store it as a preference; 0 returns to
             the best version.
+        language: Language of the page of versions: ``en`` or ``zh``.
     """
 
     sticker: Annotated[
@@ -136,6 +138,7 @@ class ReappraiseSettings(DraftSettings):
         int | None,
         Flag("Choose this version of the contact sheet; 0 reverts the choice.", min=0, max=16),
     ] = None
+    language: Annotated[PageLanguage, Flag("Language of the page of versions: en or zh.")] = "en"
 
 
 EMOTION = "emotion"  # topic of the emotion classifiers

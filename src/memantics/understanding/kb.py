@@ -56,6 +56,7 @@ from memantics.understanding.knowledge.validation import (
     validate,
 )
 from memantics.web.page import Thumbnail, make_thumbnail
+from memantics.web.phrases import PageLanguage
 
 __all__ = [
     "MOST_CHARACTERS",
@@ -85,12 +86,18 @@ _SUMMARY = 200
 class MemeKnowledge(Knowledge, Result):
     """All facts about one meme (its knowledge); a notebook shows them as a graph."""
 
-    def save(self, page: Path | str, *, images: Path | str | None = None) -> Path:
+    def save(
+        self,
+        page: Path | str,
+        *,
+        images: Path | str | None = None,
+        language: PageLanguage = "en",
+    ) -> Path:
         """Write a page with the graph and the meme; ``images`` is the folder of the images."""
         folder = None if images is None else Path(images)
         image = find_image(self, folder)
         warning = self.warning or find_warning(image, self.collection)
-        write_page(replace(self, warning=warning), Path(page), image)
+        write_page(replace(self, warning=warning), Path(page), image, language)
         return Path(page)
 
     def _repr_html_(self) -> str:

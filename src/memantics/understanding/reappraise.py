@@ -330,7 +330,7 @@ async def _reappraise_all(memes: Sequence[Meme], order: _Order, given: _Shop) ->
             shop = replace(shop, versions=wanted, choose=choose or 0, stamp=stamp)
             results = await _take_all(memes, shop, order)
     for meme, made in zip(memes, results, strict=True):
-        show_versions(made, meme.image, wanted)
+        show_versions(made, meme.image, wanted, settings.language)
         if choose is not None and made.versions:
             keep_choice(made, meme.image, choose, order.model)
     return results

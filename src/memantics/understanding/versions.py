@@ -14,6 +14,7 @@ from memantics.core.result import Table
 from memantics.understanding.reappraisal.records import BROKEN, PAGE, SHEET, KinderVersion
 from memantics.understanding.reappraisal.workshop import Reappraisal
 from memantics.web.page import fill_page, make_thumbnail
+from memantics.web.phrases import PageLanguage
 
 
 def tabulate_results(results: Sequence[Reappraisal]) -> Table:
@@ -76,7 +77,9 @@ def tell_versions(made: Reappraisal, wanted: int) -> list[str]:
 _SIDE = 560
 
 
-def write_page(made: Reappraisal, image: Path, line: str, command: str) -> None:
+def write_page(
+    made: Reappraisal, image: Path, line: str, command: str, language: PageLanguage = "en"
+) -> None:
     """Write the contact sheet page beside its images, atomically.
 
     ``line`` reports the number of versions; ``command`` is the command that chooses one.
@@ -84,6 +87,7 @@ def write_page(made: Reappraisal, image: Path, line: str, command: str) -> None:
     page = fill_page(
         "versions.html",
         ("page.css", "versions.css"),
+        language=language,
         made=made,
         original=make_thumbnail(image, _SIDE),
         versions=[
@@ -95,12 +99,14 @@ def write_page(made: Reappraisal, image: Path, line: str, command: str) -> None:
     write_text(made.folder / PAGE, page)
 
 
-def show_versions(made: Reappraisal, image: Path, wanted: int) -> None:
+def show_versions(
+    made: Reappraisal, image: Path, wanted: int, language: PageLanguage = "en"
+) -> None:
     """Write the contact sheet page of a meme."""
     if made.versions:
         command = f"memantics reappraise {image} --versions {wanted} --choose N"
         command += f" --out {made.folder.parent}"
-        write_page(made, image, tell_versions(made, wanted)[0], command)
+        write_page(made, image, tell_versions(made, wanted)[0], command, language)
 
 
 def offer_version(version: KinderVersion, by: str) -> preferences.OfferedVersion:

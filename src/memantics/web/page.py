@@ -12,13 +12,12 @@ import io
 import json
 import os
 import secrets
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -26,7 +25,7 @@ from PIL import Image as Pillow
 from pydantic import JsonValue
 
 from memantics import __version__
-from memantics.core.errors import ImageError, InputError
+from memantics.core.errors import ImageError
 from memantics.core.fonts import embed_chinese
 from memantics.core.images import decode, read_bytes
 from memantics.core.marks import keep_mark
@@ -109,7 +108,7 @@ TemplateValues = Mapping[str, Any]  # values for the placeholders of a template,
 def fill_page(template: str, styles: Sequence[str], script: str = "", **values: object) -> str:
     """Render a page from a template, styles and a script.
 
-    The value ``language`` selects the phrases of templates that use them. Every template extends
+    The value ``language`` selects the texts: ``en`` (default) or ``zh``. Every template extends
     ``base.html``, which contains the content security policy. A style may also be given as text.
     """
     code = read_asset(script) if script else ""
@@ -172,17 +171,25 @@ def make_environment(phrases: Phrases = ENGLISH) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(t=phrases.text, attribute=phrases.attribute)
+    made.globals.update(t=phrases.text, attribute=phrases.attribute, say=phrases.say)
     made.filters.update(
         say=phrases.say,
-        decimal=format_value,
-        span=show_span,
+        decimal=_mark_safe(format_value),
+        span=lambda score: Markup(phrases.say(show_span(score))),  # noqa: S704 - numbers
         words=show_metric,
-        count=lambda number: f"{number:,}",
+        count=_mark_safe(lambda number: f"{number:,}"),
+        fixed=_mark_safe(lambda value, digits, sign="": f"{value:{sign}.{digits}f}"),
+        significant=_mark_safe(lambda value, digits: f"{value:.{digits}g}"),
+        upper_first=lambda text: text[:1].upper() + text[1:],
         lines=_show_lines,
         moment=_show_moment,
     )
     return made
+
+
+def _mark_safe(show: Callable[..., str]) -> Callable[..., Markup]:
+    """Mark formatted numbers as safe, since texts among the values of a phrase are isolated."""
+    return lambda *values: Markup(show(*values))  # noqa: S704 - numbers
 
 
 def _keep_in_line(value: object) -> object:
@@ -206,18 +213,3 @@ def _show_moment(text: str) -> str:
         return datetime.fromisoformat(text).isoformat(sep=" ", timespec="seconds")
     except ValueError:
         return text
-
-
-PageLanguage = Literal["en", "zh"]
-
-
-def read_page_texts(path: Path, language: str) -> dict[str, str]:
-    """Return the texts of a page in one language, from a TOML file with lines ``name = {en, zh}``.
-
-    Raises:
-        InputError: The page does not exist in this language.
-    """
-    if language not in get_args(PageLanguage):
-        raise InputError(f"{language!r} is not a language of the page", hint="use en or zh")
-    texts = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {name: text[language] for name, text in texts.items()}

@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from memantics.core.fonts import CHINESE
-from memantics.web.page import PageLanguage
+from memantics.web.phrases import PageLanguage
 
 LANGUAGES: tuple[PageLanguage, ...] = get_args(PageLanguage)
 NAMES: Mapping[PageLanguage, str] = {"en": "English", "zh": "中文"}

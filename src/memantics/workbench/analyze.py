@@ -14,8 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
-from markupsafe import Markup
-
 from memantics.benchmarks.registry import find_warning
 from memantics.core.errors import ImageError, InputError
 from memantics.core.files import write_text
@@ -54,14 +52,15 @@ from memantics.understanding.analysis.records import (
 )
 from memantics.understanding.extraction.chain import ExtractSettings
 from memantics.understanding.kb import KnownMemes, open_known, outline
-from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.understanding.knowledge.drawing import read_style
 from memantics.understanding.knowledge.layout import make_legend
-from memantics.understanding.knowledge.page import make_entries
+from memantics.understanding.knowledge.page import draw_graphs, make_entries
 from memantics.understanding.knowledge.records import Individual
 from memantics.understanding.knowledge.retrieval import Pool
 from memantics.understanding.vision.appearance import YuNet
 from memantics.understanding.vision.roles import read_image_text
 from memantics.web.page import TemplateValues, fill_page, make_thumbnail
+from memantics.web.phrases import PageLanguage
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -87,23 +86,25 @@ Tone = Literal["", "dim", "red", "yellow", "green"]
 Line = tuple[str, str, Tone]
 
 
-def render_page(analyses: Sequence[Findings], warn: Warn = lambda _image: "") -> str:
+def render_page(
+    analyses: Sequence[Findings], warn: Warn = lambda _: "", language: PageLanguage = "en"
+) -> str:
     """Render analyses as HTML text; ``warn`` returns the content warning of an image's dataset."""
     return fill_page(
         "analysis.html",
         (read_style(), "knowledge.css", "analysis.css"),
         "analysis.js",
-        sheets=[_make_sheet(each, warn(each.meme.image)) for each in analyses],
+        language=language,
+        sheets=[_make_sheet(each, warn(each.meme.image), language) for each in analyses],
         by_meaning=BY_MEANING,
         by_picture=BY_PICTURE,
     )
 
 
-def _make_sheet(findings: Findings, warning: str) -> TemplateValues:
+def _make_sheet(findings: Findings, warning: str, language: PageLanguage) -> TemplateValues:
     """Build the page section of one meme."""
     known = findings.knowledge
     entries = tuple(make_entries(known)) if known else ()
-    drawn = known if known and known.individuals else None
     return {
         "findings": findings,
         "picture": make_thumbnail(findings.meme.image, _SIDE),
@@ -111,8 +112,7 @@ def _make_sheet(findings: Findings, warning: str) -> TemplateValues:
         or bool(warning)
         or bool(known and known.of("Toxicity")),
         "warning": warning,
-        "wide": draw(drawn) if drawn else Markup(),
-        "narrow": draw_narrow(drawn) if drawn else Markup(),
+        **draw_graphs(known, language),
         "legend": make_legend(known) if known else (),
         "entries": entries,
         "unlisted": len(known.individuals) - len(entries) if known else 0,
@@ -136,9 +136,9 @@ class Analysis(Findings):
         """The homophone readings of the text."""
         return self.homophones
 
-    def save(self, page: ImagePath) -> Path:
+    def save(self, page: ImagePath, language: PageLanguage = "en") -> Path:
         """Write the analysis as one self-contained HTML page."""
-        return write_text(page, render_page([self], find_warning))
+        return write_text(page, render_page([self], find_warning, language))
 
     def _repr_html_(self) -> str:
         shown = html.escape(render_page([self], find_warning), quote=True)
@@ -165,9 +165,9 @@ class Analyses(Result):
     def __getitem__(self, place: int) -> Analysis:
         return self.analyses[place]
 
-    def save(self, page: ImagePath) -> Path:
+    def save(self, page: ImagePath, language: PageLanguage = "en") -> Path:
         """Write one self-contained page for all memes."""
-        return write_text(page, render_page(self.analyses, find_warning))
+        return write_text(page, render_page(self.analyses, find_warning, language))
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the analyses and the unreadable images as plain data."""

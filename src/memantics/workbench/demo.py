@@ -45,7 +45,8 @@ from memantics.understanding.reappraise import (
     ReappraiseSettings,
     reappraise,
 )
-from memantics.web.page import PageLanguage, Thumbnail, fill_page, make_thumbnail
+from memantics.web.page import Thumbnail, fill_page, make_thumbnail
+from memantics.web.phrases import PageLanguage
 from memantics.workbench.analyze import analyze
 
 __all__ = ["Tour", "copy_samples", "demo"]

@@ -13,7 +13,7 @@ from memantics.annotation.records import Preferences
 from memantics.annotation.web.asking import PageRequest, Routes, own_path
 from memantics.annotation.web.pages import say_problem
 from memantics.web.logs import note
-from memantics.web.page import PageLanguage
+from memantics.web.phrases import PageLanguage
 from memantics.web.site import LANGUAGES, NAMES
 
 routes = Routes()

@@ -8,7 +8,7 @@ from pathlib import Path
 from string import ascii_uppercase
 
 from memantics.core.data import toml_beside
-from memantics.web.page import PageLanguage
+from memantics.web.phrases import PageLanguage
 from memantics.web.site import LANGUAGES, NAMES, Catalogue, Site, choose_language
 
 __all__ = ["LANGUAGES", "NAMES", "SITE", "Catalogue", "PageLanguage", "choose_language"]

@@ -24,6 +24,7 @@ from memantics.models.embedded.ocr import open_reader
 from memantics.models.engine import Progress
 from memantics.understanding.templates import CLUSTER_BITS, DUPLICATE_BITS
 from memantics.web.page import TemplateValues, fill_page, make_thumbnails
+from memantics.web.phrases import PageLanguage
 
 __all__ = ["Collected", "collect"]
 
@@ -31,7 +32,7 @@ _MOST_BYTES = 40 * 1024 * 1024
 _MOST_CARDS = 4000
 
 
-def render_page(done: Collected) -> str:
+def render_page(done: Collected, language: PageLanguage = "en") -> str:
     """Render the page of a collection: dropped memes by rule, then templates with several memes."""
     dropped = [kept_item for kept_item in done.memes if kept_item.dropped][:_MOST_CARDS]
     pictures = make_thumbnails([kept_item.entry.path for kept_item in dropped], _MOST_BYTES)
@@ -47,6 +48,7 @@ def render_page(done: Collected) -> str:
     return fill_page(
         "collect.html",
         ("page.css", "collect.css"),
+        language=language,
         done=done,
         groups=dict(sorted(groups.items(), key=lambda group: -len(group[1]))),
         template_clusters=[members for members in template_clusters.values() if len(members) > 1],
@@ -142,6 +144,7 @@ def collect(
     settings: Annotated[CollectSettings | None, MadeBy(make_settings)] = None,
     *,
     page: Annotated[bool, Flag("Write a page of dropped memes with the reasons.")] = True,
+    page_language: Annotated[PageLanguage, Flag("Language of the page: en or zh.")] = "en",
     progress: ProgressWatch | None = None,
 ) -> Collected:
     """Read a folder of images: text, language, duplicates, template clusters, filters.
@@ -152,6 +155,7 @@ def collect(
         folder: Folder of images, searched with its subfolders.
         settings: Rules and where ``memes.jsonl`` goes. Default: beside the images.
         page: Write the page of what was dropped, and why.
+        page_language: Language of the page: ``en`` or ``zh``.
         progress: Called with the counts so far.
 
     Returns:
@@ -174,5 +178,5 @@ def collect(
     settings = settings or CollectSettings()
     done = gather(Path(folder), partial(open_reader, text=settings.text), settings, watch)
     if page:
-        write_text(find_page(done), render_page(done))
+        write_text(find_page(done), render_page(done, page_language))
     return done

@@ -43,6 +43,7 @@ from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
 from memantics.understanding.vision.roles import read_image_text
 from memantics.web.page import TemplateValues, fill_page, make_thumbnails
+from memantics.web.phrases import PageLanguage
 from memantics.web.plot import Mark, draw_axis, draw_strip, fit_scale
 
 __all__ = ["BuiltPairs", "PairCheck", "build_pairs", "check_pairs"]
@@ -93,12 +94,12 @@ class PairCheck(Result):
         )
         return Table(("kind", "requirement", ">share", ">95 %", ">pairs"), rows, self.judge)
 
-    def save(self, out: str | Path) -> Path:
+    def save(self, out: str | Path, language: PageLanguage = "en") -> Path:
         """Write the page atomically and return its path."""
-        return write_text(out, render_page(self))
+        return write_text(out, render_page(self, language))
 
 
-def render_page(check: PairCheck) -> str:
+def render_page(check: PairCheck, language: PageLanguage = "en") -> str:
     """Render the page as HTML."""
     shown = check.failing[:_MOST_PAIRS]
     pictures = make_thumbnails([path for pair in shown for path in pair.images], _MOST_BYTES)
@@ -113,6 +114,7 @@ def render_page(check: PairCheck) -> str:
     return fill_page(
         "pairs.html",
         ("page.css", "collect.css"),
+        language=language,
         check=check,
         axis=draw_axis(scale),
         rows=[(row, draw_strip([Mark(row.by, row, 2)], scale)) for row in check.kinds],

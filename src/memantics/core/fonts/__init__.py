@@ -14,6 +14,19 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 CHINESE = FOLDER / "NotoSansSC-Regular-subset.otf"
 _SIGNS = re.compile("[\u2e80-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef]")
+_RANGE = "unicode-range: U+2E80-A4CF, U+F900-FAFF, U+FE30-FE4F, U+FF00-FFEF;"
+# A Chinese font of the reader's machine. Style sheets name it first, then ours: Chromium does not
+# lay text out again when a later font of a list arrives, and shows boxes.
+_HERE = "".join(
+    f'@font-face {{ font-family: "Chinese here"; font-weight: {weight}; {_RANGE} '
+    f"src: {', '.join(f'local({name!r})' for name in names)}; }}\n"
+    for weight, names in (
+        ("100 500", ("PingFangSC-Regular", "Microsoft YaHei", "Noto Sans CJK SC",
+                     "Noto Sans CJK SC Regular", "Source Han Sans SC", "WenQuanYi Zen Hei")),
+        ("600 900", ("PingFangSC-Semibold", "Microsoft YaHei Bold", "Noto Sans CJK SC Bold",
+                     "Source Han Sans SC Bold")),
+    )
+)  # fmt: skip
 
 
 def embed_chinese(page: str) -> str:
@@ -38,6 +51,6 @@ def embed_chinese(page: str) -> str:
         subset.save_font(font, made, options)
     glyphs = base64.b64encode(made.getvalue()).decode("ascii")
     return (
-        '@font-face { font-family: "Chinese of Memantics"; font-display: swap; '
+        f'{_HERE}@font-face {{ font-family: "Chinese of Memantics"; {_RANGE} font-display: swap; '
         f"src: url(data:font/woff;base64,{glyphs}); }}\n"
     )

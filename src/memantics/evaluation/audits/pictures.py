@@ -18,6 +18,7 @@ from memantics.benchmarks.factories import proportion_score
 from memantics.core.errors import ImageError
 from memantics.core.finding import Finding, FindingWords, Gap, rank
 from memantics.core.images import decode, read_bytes
+from memantics.core.translatable import Translatable
 from memantics.metrics.grouping import join_pairs
 from memantics.metrics.rounding import settle
 from memantics.moderation.examples import Loaded
@@ -127,7 +128,7 @@ def find_shared_images(
             proportion_score("proportion", flags, groups, "images", label)
             for label, flags in marks.items()
         ),
-        details=(f"for example {'; '.join(shown[:5])}",) if shown else (),
+        details=(Translatable("for example {pairs}", pairs="; ".join(shown[:5])),) if shown else (),
     )
     return [finding], []
 

@@ -2,28 +2,70 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-from memantics.core.errors import InputError
-from memantics.core.files import read_regular_text, write_text
+from memantics.core.files import write_text
 from memantics.core.result import Result, Table
 from memantics.evaluation.judging.open_items import OpenItem
 from memantics.web.page import fill_page
+from memantics.web.phrases import PageLanguage
 
-LANGUAGES = ("en", "zh")
 _STYLES = ("page.css", "judges.css")
 # Wrong answers of a kind are named on top of the page if more than this proportion is accepted.
 _MANY = 0.1
-_KEYS = {"right answer": "right", "wrong answer": "wrong"}
-_ORDER = (
-    "wrong answer", "agreement", "bias", "self-preference", "length", "change", "right answer",
-    "consistency", "cost",
-)  # fmt: skip
+# The kinds of findings in the order of the page: the heading and the note of each.
+_KINDS = {
+    "wrong answer": (
+        "Wrong answers accepted",
+        (
+            "Proportion of answers made wrong on purpose that get at least three quarters "
+            "of the scale. It should be 0."
+        ),
+    ),
+    "agreement": (
+        "Agreement with people",
+        "1 is perfect agreement, 0 is chance.",
+    ),
+    "bias": (
+        "Leniency",
+        "Above 0: the judge gives higher marks than people do.",
+    ),
+    "self-preference": (
+        "Self-preference",
+        (
+            "Above 0: the judge favours answers of its own model family, compared with "
+            "people or other judges."
+        ),
+    ),
+    "length": (
+        "Length",
+        (
+            "Change of the mark for answers with equal human ratings. Above 0: the judge "
+            "overrates longer answers."
+        ),
+    ),
+    "change": (
+        "Changes that keep the meaning",
+        "Change of the mark. It should be 0.",
+    ),
+    "right answer": (
+        "Correct answers accepted",
+        (
+            "Proportion of references, given as an answer, that get at least three quarters"
+            " of the scale."
+        ),
+    ),
+    "consistency": (
+        "Consistency",
+        "Proportion of repeated calls with the same mark.",
+    ),
+    "cost": (
+        "Cost",
+        "Tokens include the prompt and the image.",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +119,7 @@ class JudgeComparison(Result):
         columns = ("", "measure", "quality", ">n", *(f">{judge}" for judge in self.judges))
         return Table(columns, tuple(rows), f"Judges of {len(self.runs)} runs")
 
-    def save(self, page: str | Path, language: str = "en") -> Path:
+    def save(self, page: str | Path, language: PageLanguage = "en") -> Path:
         """Write one self-contained HTML page, and return its path."""
         return write_text(page, render_comparison(self, language))
 
@@ -91,60 +133,30 @@ class _Section:
     rows: tuple[tuple[str, str, str, tuple[str, ...]], ...]
 
 
-@cache
-def _texts() -> Mapping[str, Any]:
-    return tomllib.loads(read_regular_text(Path(__file__).with_name("page.toml")))
-
-
-def render_comparison(found: JudgeComparison, language: str) -> str:
+def render_comparison(found: JudgeComparison, language: PageLanguage = "en") -> str:
     """Render the findings about judges as one self-contained page."""
-    if language not in LANGUAGES:
-        raise InputError(f"{language!r} is not a language of the page", hint="use en or zh")
-    texts = _texts()
-    told = {
-        name: text[language]
-        for name, text in texts.items()
-        if isinstance(text, dict) and language in text
-    }
+    sections = (_make_section(found, kind) for kind in _KINDS)
     return fill_page(
         "judges.html",
         _STYLES,
         language=language,
         found=found,
-        t=told,
-        scope=told["scope"].format(
-            runs=len(found.runs), judges=len(found.judges), rated=found.rated, sample=found.sample
-        ),
-        accepted=list(_list_accepted(found, told, language)),
-        sections=[
-            section
-            for kind in _ORDER
-            if (section := _make_section(found, kind, language)) is not None
-        ],
-        translate=lambda name: _translate(name, language),
+        accepted=list(_list_accepted(found)),
+        sections=[section for section in sections if section is not None],
     )
 
 
-def _translate(name: str, language: str) -> str:
-    texts = _texts()
-    if language == "en":
-        return name
-    return str(texts["measures"].get(name) or texts["qualities"].get(name) or name)
-
-
-def _make_section(found: JudgeComparison, kind: str, language: str) -> _Section | None:
+def _make_section(found: JudgeComparison, kind: str) -> _Section | None:
     mine = [one for one in found.findings if one.kind == kind]
     if not mine:
         return None
-    texts = _texts()["kinds"][_KEYS.get(kind, kind)]
     rows = []
     for name, quality in dict.fromkeys((one.name, one.quality) for one in mine):
         cells = [_find(mine, judge, name, quality) for judge in found.judges]
         n = max(cell.n for cell in cells if cell is not None)
-        between = " 至 " if language == "zh" else " to "
-        shown = tuple("–" if cell is None else cell.span.replace(" to ", between) for cell in cells)
-        rows.append((_translate(name, language), _translate(quality, language), f"{n:,}", shown))
-    return _Section(texts["head"][language], texts["note"][language], tuple(rows))
+        shown = tuple("–" if cell is None else cell.span for cell in cells)
+        rows.append((name, quality, f"{n:,}", shown))
+    return _Section(*_KINDS[kind], tuple(rows))
 
 
 def _find(
@@ -155,21 +167,12 @@ def _find(
     )
 
 
-def _list_accepted(found: JudgeComparison, told: Mapping[str, str], language: str) -> list[str]:
-    """Say for each judge which wrong answers it accepts, by the first quality."""
+def _list_accepted(found: JudgeComparison) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+    """Yield each judge with the wrong answers that it accepts, by the first quality."""
     wrong = [one for one in found.findings if one.kind == "wrong answer"]
     quality = wrong[0].quality if wrong else ""
-    lines = []
     for judge in found.judges:
         mine = [one for one in wrong if one.judge == judge and one.quality == quality]
-        if not mine:
-            continue
-        named = [
-            f"{_translate(one.name, language)} ({one.value:.0%})"
-            for one in sorted(mine, key=lambda one: -(one.value or 0))
-            if (one.value or 0) > _MANY
-        ]
-        joined = ("、" if language == "zh" else ", ").join(named)
-        key = "accepts" if named else "accepts_none"
-        lines.append(told[key].format(judge=judge, names=joined))
-    return lines
+        shares = sorted(((one.value or 0.0, one.name) for one in mine), reverse=True)
+        if mine:
+            yield judge, [(name, share) for share, name in shares if share > _MANY]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from memantics.core import rundir
 from memantics.core.records import Item, Score, Status, format_value, show_span
 from memantics.web.page import TemplateValues, Thumbnail, fill_page, make_thumbnails
+from memantics.web.phrases import PageLanguage
 
 # The judge's ratings in the order of its form, with their labels.
 RATINGS = {
@@ -155,12 +156,13 @@ def _value(score: Score | None) -> float | None:
     return None if score is None else score.value
 
 
-def render_gallery(gallery: Gallery) -> str:
+def render_gallery(gallery: Gallery, language: PageLanguage = "en") -> str:
     """Render the gallery as an HTML page."""
     return fill_page(
         "gallery.html",
         ("page.css", "gallery.css"),
         "gallery.js",
+        language=language,
         gallery=gallery,
         facts=gallery.facts,
         counts=gallery.scores.counts,

@@ -30,13 +30,12 @@ from memantics.evaluation.reports.payload import (
 )
 from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run, load_runs
 from memantics.web.page import (
-    PageLanguage,
     TemplateValues,
     Thumbnail,
     fill_page,
     make_thumbnails,
 )
-from memantics.web.phrases import read_phrases
+from memantics.web.phrases import PageLanguage, read_phrases
 from memantics.web.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
 
 _PLOTTED = 8

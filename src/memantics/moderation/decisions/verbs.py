@@ -34,7 +34,8 @@ from memantics.moderation.decisions.log import DecisionLog, apply_retention
 from memantics.moderation.decisions.reviews import LogFlag, PolicyFlag
 from memantics.moderation.decisions.verification import LogFault, find_faults
 from memantics.moderation.decisions.webhooks import Delivered, deliver, find_secret, revive
-from memantics.web.page import fill_page, read_page_texts
+from memantics.web.page import fill_page
+from memantics.web.phrases import PageLanguage
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,11 +255,10 @@ class DecisionSummary(Result):
         )  # fmt: skip
         return Table(columns, tuple(map(_show_clause, self.clauses)), f"{self.cases} cases")
 
-    def save(self, out: str | Path, language: str = "en") -> Path:
+    def save(self, out: str | Path, language: PageLanguage = "en") -> Path:
         """Write the page of decisions in English or Chinese."""
-        texts = read_page_texts(Path(__file__).with_name("page.toml"), language)
         styles = ("page.css", "judges.css")
-        page = fill_page("decisions.html", styles, found=self, language=language, t=texts)
+        page = fill_page("decisions.html", styles, found=self, language=language)
         return write_text(Path(out), page)
 
 

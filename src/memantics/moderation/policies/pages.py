@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +15,8 @@ from memantics.core.records import STATUSES, Score, format_value, show_span
 from memantics.core.result import Result, Table
 from memantics.moderation.policies.asking import PolicyMeme
 from memantics.moderation.policies.scores import PeopleAgreement, PolicyComparison, PolicyRun
-from memantics.web.page import fill_page, read_page_texts
+from memantics.web.page import fill_page
+from memantics.web.phrases import PageLanguage, read_phrases
 
 _CELLS = """.whole { white-space: nowrap; }
 table { overflow-wrap: normal; }
@@ -49,7 +50,7 @@ class PolicyTest(Result):
         title = f"{self.data}: {self.memes} memes, {self.gold} with gold"
         return Table(columns, tuple(_show_run(run) for run in self.runs), title)
 
-    def save(self, out: str | Path, language: str = "en") -> Path:
+    def save(self, out: str | Path, language: PageLanguage = "en") -> Path:
         """Write the page of the test in English or Chinese."""
         return write_policy_test(self, Path(out), language)
 
@@ -118,19 +119,19 @@ def list_disagreements(found: PolicyTest) -> Iterator[Disagreement]:
             yield Disagreement(meme, said)
 
 
-def show_score(score: Score | None, to: str = " to ") -> str:
+def show_score(score: Score | None, say: Callable[[str], str] = str) -> str:
     """Format a score with its interval and n."""
     if score is None:
         return "–"
-    span = f" ({show_span(score).replace(' to ', to)})" if score.interval else ""
+    span = f" ({say(show_span(score))})" if score.interval else ""
     return f"{format_value(score.value)}{span}, n = {score.n}"
 
 
-def write_policy_test(found: PolicyTest, out: Path, language: str = "en") -> Path:
+def write_policy_test(found: PolicyTest, out: Path, language: PageLanguage = "en") -> Path:
     """Write the page of a policy test."""
     differ = list(list_disagreements(found))
-    texts = read_page_texts(Path(__file__).with_name("page.toml"), language)
-    said = {NO_CLAUSE: texts["no_clause"]} | {name: texts[name] for name in STATUSES}
+    say = read_phrases(language).say
+    said = {name: say(name) for name in (NO_CLAUSE, *STATUSES)}
     values: dict[str, Any] = {
         "found": found,
         "tables": [(run, make_confusion(run)) for run in found.runs],
@@ -140,9 +141,8 @@ def write_policy_test(found: PolicyTest, out: Path, language: str = "en") -> Pat
         "scores": [{(one.key, one.label): one for one in run.agreement} for run in found.runs],
         "differ": differ[:_MOST],
         "total": len(differ),
-        "show_score": lambda score: show_score(score, texts["to"]),
-        "say": lambda name: said.get(name, name),
-        "t": texts,
+        "show_score": lambda score: show_score(score, say),
+        "name_clause": lambda name: said.get(name, name),
         "language": language,
     }
     return write_text(out, fill_page("policy_test.html", STYLES, **values))

@@ -35,7 +35,8 @@ from memantics.serve.engine import ServiceEngine
 from memantics.serve.inputs import read_json
 from memantics.serve.pages import describe
 from memantics.understanding import EMBEDDED, read_style
-from memantics.web.page import PageLanguage, fill_page
+from memantics.web.page import fill_page
+from memantics.web.phrases import PageLanguage
 from memantics.web.site import Catalogue
 from memantics.workbench import KinderFound
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from markupsafe import Markup
 
 from memantics.core.data import inside
 from memantics.core.errors import DataError
@@ -14,7 +18,10 @@ from memantics.understanding.knowledge.layout import choose_cards, make_legend, 
 from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, name_dimension
 from memantics.understanding.knowledge.records import Individual, Knowledge, Provenance
 from memantics.web.page import TemplateValues, Thumbnail, fill_page, make_thumbnail
+from memantics.web.phrases import PageLanguage, read_phrases
 
+# Names of columns, dimensions and relations, and the name of the drawing.
+_HEADINGS = re.compile(r'(<text class="(?:column|kicker|row)"[^>]*>|aria-label=")([^<"]+)')
 _SIDE = 640
 _LISTED = 2_000
 
@@ -45,22 +52,24 @@ def find_image(known: Knowledge, folder: Path | None) -> Path | None:
     return None
 
 
-def write_page(known: Knowledge, out: Path, image: Path | None) -> None:
+def write_page(
+    known: Knowledge, out: Path, image: Path | None, language: PageLanguage = "en"
+) -> None:
     """Write the HTML page about a meme's facts atomically."""
-    write_text(out, render_page(known, image))
+    write_text(out, render_page(known, image, language))
 
 
-def render_page(known: Knowledge, image: Path | None) -> str:
+def render_page(known: Knowledge, image: Path | None, language: PageLanguage = "en") -> str:
     """Render the page about a meme's facts as HTML text."""
     picture = make_thumbnail(image, _SIDE) if image else Thumbnail("", reason="no image available")
     return fill_page(
         "knowledge.html",
         (read_style(), "knowledge.css"),
         "knowledge.js",
+        language=language,
         known=known,
         title=tame(known.meme),
-        wide=draw(known),
-        narrow=draw_narrow(known),
+        **draw_graphs(known, language),
         legend=make_legend(known),
         entries=make_entries(known),
         skipped=len(known.individuals) - sum(len(card.numbers) for card in choose_cards(known)),
@@ -70,6 +79,25 @@ def render_page(known: Knowledge, image: Path | None) -> str:
         blurred=bool(known.warning or known.of("Toxicity")),
         intents=[tell_intent(individual) for individual in known.of("OverallIntent")][:3],
     )
+
+
+def draw_graphs(known: Knowledge | None, language: PageLanguage) -> dict[str, Markup]:
+    """Draw the graph for wide screens and for phones; empty without individuals."""
+    if known is None or not known.individuals:
+        return {"wide": Markup(), "narrow": Markup()}
+    drawn = {"wide": draw(known), "narrow": draw_narrow(known)}
+    return {name: _translate_drawing(drawing, language) for name, drawing in drawn.items()}
+
+
+def _translate_drawing(drawing: Markup, language: PageLanguage) -> Markup:
+    """Translate the headings of a drawn graph; the labels of individuals are data."""
+    say = read_phrases(language).say
+
+    def translate(found: re.Match[str]) -> str:
+        parts = html.unescape(found[2]).split(" · ")
+        return found[1] + html.escape(" · ".join(map(say, parts)))
+
+    return Markup(_HEADINGS.sub(translate, drawing))  # noqa: S704 - escaped above
 
 
 def make_entries(known: Knowledge) -> list[Entry]:

@@ -11,14 +11,14 @@
       own.hidden = !(fits && right);
       shown += own.hidden ? 0 : 1;
     }
-    byId("shown").textContent = `${shown} of ${exhibits.length} memes`;
+    byId("shown").textContent = byId("shown").dataset.text.replace("{some}", shown).replace("{all}", exhibits.length);
   };
   for (const id of ["target", "state"]) byId(id).addEventListener("change", choose);
   const veil = byId("veil");
   if (veil) {
     veil.addEventListener("click", () => {
       const hidden = document.body.classList.toggle("veiled");
-      veil.textContent = hidden ? "Show the images" : "Blur the images";
+      veil.textContent = hidden ? veil.dataset.show : veil.dataset.blur;
       veil.setAttribute("aria-pressed", String(!hidden));
     });
   }
