@@ -32,13 +32,13 @@ from memantics.metrics.rounding import settle
 from memantics.moderation.decisions.cases import (
     Decision,
     DecisionCase,
+    KnownDecisions,
     Outcome,
     check_clause,
     find_case,
     hash_content,
-    list_cases,
     list_open_appeals,
-    record_decision,
+    record_new_decision,
     record_outcome,
 )
 from memantics.moderation.decisions.log import DecisionLog
@@ -105,28 +105,24 @@ def record_reviews(
     """
     read = read_policy(policy) if policy else None
     urls = [check_url(url) for url in webhooks]
-    made: list[Decision] = []
+    decided: list[tuple[Decision, str]] = []
     skipped = 0
+    for one in read_annotations(_find_annotations(Path(annotations))):
+        if "gold" in one.hidden:
+            continue
+        decision = _decide(one, read)
+        if decision is None:
+            skipped += 1
+        else:
+            decided.append((decision, str(one.hidden.get("text") or "")))
+    made: list[Decision] = []
     with DecisionLog(database, webhooks=urls) as log:
-        known = {
-            (one.decision.content_sha256, one.decision.content_id, one.decision.policy_sha256)
-            for one in list_cases(log)
-        }
-        for one in read_annotations(_find_annotations(Path(annotations))):
-            if "gold" in one.hidden:
-                continue
-            decision = _decide(one, read)
-            if decision is None:
-                skipped += 1
-                continue
-            key = (decision.content_sha256, decision.content_id, decision.policy_sha256)
-            if key in known:
-                skipped += 1
-                continue
-            known.add(key)
-            text = str(one.hidden.get("text") or "") if keep_texts is not None else None
-            made.append(record_decision(log, decision, text=text or None, keep_days=keep_texts))
-    return RecordedDecisions(tuple(made), skipped)
+        known = KnownDecisions(log)
+        for decision, said in decided:
+            text = said or None if keep_texts is not None else None
+            new = record_new_decision(log, decision, known, text=text, keep_days=keep_texts)
+            made += [new] if new is not None else []
+    return RecordedDecisions(tuple(made), skipped + len(decided) - len(made))
 
 
 def _find_annotations(path: Path) -> Path:
@@ -406,6 +402,7 @@ def resolve_appeals(
     refused: list[str] = []
     undecided = 0
     with DecisionLog(database, webhooks=urls, create=False) as log:
+        log.await_writers()
         for one in read_annotations(_find_annotations(Path(annotations))):
             name = str(one.hidden.get("decision") or "")
             if not name:
