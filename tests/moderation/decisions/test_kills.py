@@ -134,7 +134,9 @@ def make_annotation(
     item: str, said: str, annotator: str, hidden: dict[str, str]
 ) -> AggregatedAnnotation:
     values = {"harmful": said} | ({"clause": "1"} if said == "yes" else {})
-    one = IndividualAnnotation(annotator=annotator, stage="review", values=dict(values))
+    one = IndividualAnnotation(
+        annotator=annotator, stage="review", values=dict(values), roles=["reviewer"]
+    )
     return AggregatedAnnotation(
         item=item, group=item, workflow="review-policy", kept=said != "unsure",
         values=dict(values), annotations=[one], hidden=dict(hidden),

@@ -51,6 +51,7 @@ class Decision(Result):
         model: Model that cited the clause; empty if none was used.
         operating_point: Threshold and review range of the detector.
         reviewer: Pseudonym of the person who decided or confirmed; empty: automated.
+        role: Role in which that person decided; checked if there is a policy.
         language: Language of the content.
         note: Anything else, such as that no clause was applied.
     """
@@ -69,6 +70,7 @@ class Decision(Result):
     model: str = ""
     operating_point: str = ""
     reviewer: str = ""
+    role: str = ""
     language: str = ""
     note: str = ""
 
@@ -95,7 +97,7 @@ class Appeal(Result):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Result):
-    """The outcome of an appeal: upheld or overturned, by whom, with which clause."""
+    """The outcome of an appeal: upheld or overturned, by whom and in which role, which clause."""
 
     appeal: str
     decision: str
@@ -103,6 +105,7 @@ class Outcome(Result):
     overturned: bool
     clause: str
     reviewer: str
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +254,9 @@ def record_appeal(
     return made
 
 
-def record_outcome(log: DecisionLog, decision: str, *, clause: str, reviewer: str) -> Outcome:
+def record_outcome(
+    log: DecisionLog, decision: str, *, clause: str, reviewer: str, role: str = ""
+) -> Outcome:
     """Append the outcome of an appeal.
 
     The decision is upheld if the reviewer's verdict is the same; else it is overturned.
@@ -274,6 +279,7 @@ def record_outcome(log: DecisionLog, decision: str, *, clause: str, reviewer: st
             "appeal": case.appeal.id,
             "clause": clause,
             "reviewer": reviewer,
+            "role": role,
         }
         kind: Literal["upheld", "overturned"] = "overturned" if overturned else "upheld"
         event = "overturned" if overturned else ""
@@ -312,6 +318,7 @@ def _read_outcome(line: LogLine) -> Outcome:
         line.kind == "overturned",
         str(line.body.get("clause", NO_CLAUSE)),
         str(line.body.get("reviewer", "")),
+        str(line.body.get("role", "")),
     )
 
 
