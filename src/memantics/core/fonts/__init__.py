@@ -39,5 +39,6 @@ def embed_chinese(page: str) -> str:
     glyphs = base64.b64encode(made.getvalue()).decode("ascii")
     return (
         '@font-face { font-family: "Chinese of Memantics"; font-display: swap; '
+        "unicode-range: U+2E80-A4CF, U+F900-FAFF, U+FE30-FE4F, U+FF00-FFEF; "
         f"src: url(data:font/woff;base64,{glyphs}); }}\n"
     )
