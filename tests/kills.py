@@ -1,8 +1,9 @@
 """Commands that are killed with ``kill -9`` at a change to their files, counted from the first.
 
 Every step that changes a file below the working folder is a point of the series: opening a file for
-writing, renaming, removing, making a folder, and half of an appended line. So the series covers
-each state that a kill can leave behind, without waiting for a certain time.
+writing, renaming, removing, making a folder, and half of an appended line. Every statement, commit
+and returned connection of SQLAlchemy is a point, too, on SQLite as on PostgreSQL. So the series
+covers each state that a kill can leave behind, without waiting for a certain time.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
+
+import sqlalchemy as sa
 
 from memantics.core import files
 from tests import forks
@@ -58,8 +61,18 @@ def be_killed(arguments: list[str], point: int, count_file: str) -> None:
             os.kill(mine, signal.SIGKILL)
         write_whole(file, line)
 
+    def step(*_: object) -> None:
+        if note():
+            os.kill(mine, signal.SIGKILL)
+
     files.write_whole = write_half
     sys.addaudithook(watch)
+    for kind, name in (
+        (sa.Engine, "before_cursor_execute"),
+        (sa.Engine, "commit"),
+        (sa.pool.Pool, "checkin"),  # after the commit, or when a connection is closed
+    ):
+        sa.event.listen(kind, name, step)
     try:
         forks.be_command(arguments)
     finally:

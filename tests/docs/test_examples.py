@@ -109,7 +109,11 @@ def annotate(
 ) -> AggregatedAnnotation:
     """Return the annotation of one item by one person."""
     one = IndividualAnnotation(
-        annotator=person, stage="review", values=values, at="2026-11-18T12:00:00Z"
+        annotator=person,
+        stage="review",
+        values=values,
+        at="2026-11-18T12:00:00Z",
+        roles=["reviewer"],
     )
     return AggregatedAnnotation(
         item=item, group=item, workflow="review-policy", kept=True,

@@ -81,7 +81,7 @@ def by_words(page: str) -> str:
 def review(site: Site, queue: Path, project: int) -> None:
     """Ann reviews everything by the words of the policy."""
     assert site.service.exchange.open_queue(site.lead, queue).id == project
-    (ann,) = site.hire(project, ("annotator",), "ann")
+    (ann,) = site.hire(project, ("reviewer",), "ann")
     assert len(decide(ann, project, by_words)) == len(read_queue(queue)[1])
     assert ann.window.errors == []
 
@@ -89,8 +89,8 @@ def review(site: Site, queue: Path, project: int) -> None:
 def review_appeal(site: Site, queue: Path, project: int) -> None:
     """Ann, who decided before, gets nothing; Bob overturns."""
     assert site.service.exchange.open_queue(site.lead, queue).id == project
-    site.service.projects.add_member(site.lead, project, "ann", ["annotator"])
-    (bob,) = site.hire(project, ("annotator",), "bob")
+    site.service.projects.add_member(site.lead, project, "ann", ["reviewer"])
+    (bob,) = site.hire(project, ("reviewer",), "bob")
     ann = next(user for user in site.users if user.name == "ann")
     assert ann.next(project) == ""
     (text,) = decide(bob, project, lambda _: "none")

@@ -347,7 +347,7 @@ def prepare_decisions(disk: Path) -> None:
         ("appealed", {"id": "p1", "text": text, "decision": made.id}, {"harmful": "no"}),
     ):
         answers: dict[str, JsonValue] = {**values}
-        said = [IndividualAnnotation(annotator="p", stage="label", values=answers)]
+        said = [IndividualAnnotation(annotator="p", stage="label", values=answers, roles=["lead"])]
         row = AggregatedAnnotation(
             item=name, group=name, workflow="review-policy", kept=True, values=answers,
             annotations=said, hidden={**hidden},

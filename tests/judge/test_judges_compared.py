@@ -36,6 +36,14 @@ def outcome(name: str, references: list[str], answer: str, text: str = "") -> Ou
     return Outcome(Item(name, name, [*references], form), "answered", answer)
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0"), (0.0007278, "< 0.01"), (0.0123, "0.0123"), (1.2345, "1.23"), (12345.6, "12,346")],
+)
+def test_costs_are_short(value: float, shown: str) -> None:
+    assert JudgeFinding("j", "cost", "seconds per answer", "", 3, value).span == shown
+
+
 def test_each_change_by_hand() -> None:
     sample = [
         outcome(

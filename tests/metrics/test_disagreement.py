@@ -1,8 +1,9 @@
 """ICM, cross-entropy and aggregation of votes against PyEvALL 0.2.11 and crowd-kit 1.4.2.
 
 Their pins differ from ours. Install them with ``pip install --target FOLDER/pyevall --no-deps``
-(and ``FOLDER/crowdkit``) and set ``MEMANTICS_REFERENCES`` to the folder. Without it, values that
-both libraries gave are compared.
+(and ``FOLDER/crowdkit``; PyEvALL also needs jsbeautifier, editorconfig, tabulate and six there),
+and set ``MEMANTICS_REFERENCES`` to the folder. Without it, values that both libraries gave are
+compared.
 """
 
 from __future__ import annotations
@@ -179,12 +180,12 @@ def assert_same(ours: dict[str, dict[str, float]], theirs: dict[str, dict[str, f
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of pandas, about calls in crowd-kit
-def test_aggregation_equals_crowd_kit() -> None:
+@pytest.mark.parametrize("seed", range(20))  # MACE of crowd-kit takes about a minute each
+def test_aggregation_equals_crowd_kit(seed: int) -> None:
     needs("crowdkit")
-    for seed in range(20):
-        votes = random_votes(seed)
-        assert_same(dawid_skene(votes).probabilities, crowd("DawidSkene", votes))
-        assert_same(mace(votes).probabilities, crowd("MACE", votes))
+    votes = random_votes(seed)
+    assert_same(dawid_skene(votes).probabilities, crowd("DawidSkene", votes))
+    assert_same(mace(votes).probabilities, crowd("MACE", votes))
 
 
 @cache

@@ -1,7 +1,7 @@
 """Prediction-powered estimates: equal to ppi-python, by meme, with weights, and honest at the ends.
 
-The expected values are of ppi-python 0.2.3. The environment variable PPI_PYTHON may name a Python
-with that package; then its values are computed again.
+The expected values are of ppi-python 0.2.3. They are computed again where ``make clients`` has
+installed it, or where the environment variable PPI_PYTHON names a Python that has it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 import os
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import orjson
@@ -25,8 +26,10 @@ from memantics.metrics.prediction_powered import (
     pair_items,
     selection_probabilities,
 )
+from tests.serve.clients import FOLDER
 
 NAN = math.nan
+PPI_PYTHON = Path(os.environ.get("PPI_PYTHON") or FOLDER / "ppi" / "bin" / "python")
 # The estimate with a tuned weight and with weight 1, and the standard error with a tuned weight.
 PUBLISHED = {
     ("graded", 30, 200, "perfect"): (2.57571906133, 2.69411764706, 0.0998989607),
@@ -104,7 +107,7 @@ def test_estimates_equal_ppi_python(case: tuple[str, int, int, str]) -> None:
     assert found.powered.error > found.plain_error
 
 
-@pytest.mark.skipif("PPI_PYTHON" not in os.environ, reason="PPI_PYTHON names no Python")
+@pytest.mark.skipif(not PPI_PYTHON.is_file(), reason="ppi-python is missing: make clients")
 def test_recorded_values_are_those_of_ppi_python() -> None:
     data = {}
     for case in PUBLISHED:
@@ -114,7 +117,7 @@ def test_recorded_values_are_those_of_ppi_python() -> None:
             list(items.ratings[:rated]), list(items.marks[:rated]), list(items.marks[rated:])
         )  # fmt: skip
     done = subprocess.run(
-        [os.environ["PPI_PYTHON"], "-c", _SCRIPT],
+        [PPI_PYTHON, "-c", _SCRIPT],
         input=orjson.dumps(data),
         capture_output=True,
         check=True,

@@ -39,6 +39,16 @@ def test_the_font_holds_what_the_page_shows_and_no_more() -> None:
     assert made == embed_chinese("了眠狮又晚今，")
 
 
+def test_the_font_is_for_chinese_alone() -> None:
+    """Without the range, Chromium kept empty boxes for the first words on a machine without one."""
+    found = re.search(r"unicode-range: ([^;]+);", embed_chinese("狮"))
+    assert found
+    ranges = [part.removeprefix("U+").split("-") for part in found.group(1).split(", ")]
+    signs = {n for low, high in ranges for n in range(int(low, 16), int(high, 16) + 1)}
+    assert set(map(ord, "⺀今晚，！：")) <= signs
+    assert not set(map(ord, "aé“”–…×")) & signs
+
+
 def test_a_character_that_we_lack_leaves_the_others() -> None:
     """GB2312 ships; what is beyond it is left to the reader's machine."""
     assert set(read_font(embed_chinese("中\u9fff")).getBestCmap()) == {ord("中")}

@@ -135,12 +135,16 @@ def test_a_token_is_shown_once_and_kept_as_a_digest(shell: Shell, tmp_path: Path
     file = tmp_path / "tokens.toml"
     told = shell.run("serve-token", "shop", "--tokens", file, "--scope", "moderate").out
     secret = told.splitlines()[0]
-    shell.run("serve-token", "lab", "--tokens", file, "--rate", "30")
+    shell.run("serve-token", "lab", "--tokens", file, "--rate", "30", "--role", "reviewer")
     assert secret not in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     shop, lab = read_tokens(file, {})
     assert (shop.name, shop.sha256, shop.scopes) == ("shop", digest(secret), ("moderate",))
-    assert (lab.scopes, lab.rate) == (SCOPES, 30.0)
+    assert (lab.scopes, lab.rate, lab.roles) == (SCOPES, 30.0, ("reviewer",))
+    assert shop.roles == ()
+    assert "is not a valid role" in shell.refused(
+        "serve-token", "x", "--tokens", file, "--role", "Big Boss"
+    )
     assert "already contains a token named shop" in shell.refused(
         "serve-token", "shop", "--tokens", file
     )

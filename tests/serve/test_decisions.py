@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from memantics.core.policy import read_policy
@@ -20,11 +21,20 @@ FORUM = read_policy(POLICIES / "forum.md")
 NAMES = ("decide", "read_decisions", "appeal")
 
 
+def find_log(site: Site) -> str:
+    """The log of the service."""
+    settings = site.service.settings.decisions
+    assert settings is not None
+    return settings.database
+
+
 def make_settings(folder: Path, models: ServedModels, webhooks: tuple[str, ...]) -> ServeSettings:
     decisions = DecisionSettings(
         str(folder / "log.db"), POLICIES / "forum.md", webhooks, "a secret of the tests"
     )
     tokens = tuple(Token(name, digest(name), (name,)) for name in NAMES)  # type: ignore[arg-type]
+    limited = (("leads", "lead"), ("trainees", "trainee"))
+    tokens += tuple(Token(n, digest(n), ("decide",), roles=(role,)) for n, role in limited)
     return ServeSettings(models=models, tokens=tokens, state=folder / "state", decisions=decisions)
 
 
@@ -42,8 +52,10 @@ def test_a_recorded_decision_is_read_and_appealed(site: Site) -> None:
             "text": "the old turnip",
             "content_id": "p1",
             "language": "zh",
-            "decision": {"verdict": "violates", "clause": "1", "reviewer": "reviewer-1"},
-        }
+            "decision": {
+                "verdict": "violates", "clause": "1", "reviewer": "reviewer-1", "role": "reviewer",
+            },
+        }  # fmt: skip
         made = client.post("/v1/decisions", json=body)
         assert made.status_code == 201, made.text
         wrong = {**body, "decision": {"verdict": "violates", "clause": "9"}}
@@ -64,6 +76,38 @@ def test_a_recorded_decision_is_read_and_appealed(site: Site) -> None:
         assert client.post("/v1/appeals", json=said).status_code == 422
     with site.client("read_decisions") as client:
         assert client.get(f"/v1/decisions/{case['id']}").json()["state"] == "appealed"
+
+
+def test_a_role_that_is_not_a_decider_is_refused(site: Site) -> None:
+    """The role comes from the request, or from the token, which also limits it."""
+
+    def post(client: httpx.Client, **given: str) -> tuple[int, str]:
+        body = {"text": "a leek", "decision": {"verdict": "allowed", **given}}
+        answer = client.post("/v1/decisions", json=body)
+        error = answer.json().get("error", {})
+        return answer.status_code, f"{error.get('code')} {error.get('message')}"
+
+    before = verify_decisions(find_log(site)).lines
+    with site.client("decide") as client:
+        for given in ({"role": "annotator"}, {}):
+            status, said = post(client, reviewer="reviewer-7", **given)
+            assert status == 403
+            assert said.startswith("role_not_allowed")
+            assert f"policy {FORUM.name} lets only reviewer and lead decide" in said
+            assert "reviewer-7 has " + ("the role annotator" if given else "no role") in said
+            assert "send one of these roles as decision.role" in said
+        assert verify_decisions(find_log(site)).lines == before
+        assert post(client, reviewer="reviewer-7", role="lead")[0] == 201
+        assert post(client)[0] == 201  # automated: nobody decided
+    with site.client("leads") as client:
+        assert post(client, reviewer="reviewer-7")[0] == 201
+        status, said = post(client, reviewer="reviewer-7", role="reviewer")
+        assert (status, "may not decide as 'reviewer'; its roles are lead" in said) == (403, True)
+    with site.client("trainees") as client:
+        assert post(client, reviewer="reviewer-7")[0] == 403
+    with DecisionLog(find_log(site)) as log:
+        made = [line.body for line in log.walk() if line.body.get("reviewer") == "reviewer-7"]
+    assert [body["role"] for body in made] == ["lead", "lead"]
 
 
 def test_each_scope_allows_its_own_requests(site: Site) -> None:

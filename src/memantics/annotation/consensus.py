@@ -54,12 +54,13 @@ class AssignedItem:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A member of a project with pseudonym, name and training state."""
+    """A member of a project with pseudonym, name, training state and roles."""
 
     user: int
     pseudonym: str
     name: str
     training: Any
+    roles: str
 
 
 def gather(visit: Visit, *, answered: bool = False) -> list[AssignedItem]:

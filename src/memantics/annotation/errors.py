@@ -26,6 +26,13 @@ class Forbidden(AnnotateError):
         super().__init__(what, hint=hint)
 
 
+class RoleRefused(Forbidden):
+    """The policy of the project does not let the roles of a person decide."""
+
+    def __init__(self, why: InputError) -> None:
+        super().__init__(why.what, why.hint)
+
+
 class NotFound(AnnotateError):
     """The project does not contain the requested object."""
 

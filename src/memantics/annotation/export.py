@@ -20,7 +20,14 @@ from pydantic import JsonValue
 from memantics.annotation import schema
 from memantics.annotation.aggregation import aggregate
 from memantics.annotation.consensus import AssignedItem, Person, gather, read_people
-from memantics.annotation.context import Visit, iso, load, load_list, load_optional
+from memantics.annotation.context import (
+    Visit,
+    iso,
+    load,
+    load_list,
+    load_optional,
+    ordered_roles,
+)
 from memantics.annotation.errors import UnsupportedFormat
 from memantics.annotation.policy import name_reviewer
 from memantics.annotation.records import AggregatedItem, Rights
@@ -249,7 +256,14 @@ def _individual(snapshot: Snapshot, assignment: Assignment) -> IndividualAnnotat
         values=assignment.answer or {},
         at=iso(assignment.submitted_at or 0.0),
         guideline=snapshot.rights.settings.guideline_at(assignment.submitted_at or 0.0),
+        roles=_list_roles(snapshot, assignment.user),
     )
+
+
+def _list_roles(snapshot: Snapshot, user: int | None) -> list[str]:
+    """Return the roles of a member; only reviews by a policy need them."""
+    person = snapshot.people.get(user) if user is not None and snapshot.workflow.policy else None
+    return list(ordered_roles(person.roles)) if person is not None else []
 
 
 def name_of(snapshot: Snapshot, user: int | None) -> str:

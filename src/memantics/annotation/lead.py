@@ -43,6 +43,7 @@ from memantics.annotation.faults import retried
 from memantics.annotation.membership import change_member, is_member
 from memantics.annotation.policy import (
     CLAUSE,
+    check_roles,
     find_changed_clauses,
     list_policy_options,
     make_policy_workflow,
@@ -395,7 +396,7 @@ class Guideline:
         with self._context.as_lead(actor, project, write=True) as visit:
             if not visit.flow.policy:
                 raise AnswerError({"policy": "the guideline of this project is not a policy"})
-            changed = find_changed_clauses(visit.flow, policy)
+            changed = find_changed_clauses(visit.flow, check_roles(policy))
             numbers = _find_citing(visit, changed)
             table, before = schema.projects, visit.rights.settings
             text = make_policy_workflow(policy)

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memantics.annotation.workflow import workflow_text
+from memantics.annotation.errors import RoleRefused
+from memantics.annotation.workflow import ROLES, workflow_text
 from memantics.core.data import inside
-from memantics.core.policy import Clause, Policy, parse_policy, read_policy, write_policy
+from memantics.core.errors import InputError
+from memantics.core.policy import (
+    Clause,
+    NotADecider,
+    Policy,
+    find_role,
+    parse_policy,
+    read_policy,
+    write_policy,
+)
 from memantics.core.queue import QueueCard, QueueItem, QueueOption
 
 if TYPE_CHECKING:
@@ -80,11 +90,31 @@ def _describe_clause(clause: Clause, language: str) -> str:
     return text + (tail.format(mark.join(allowed)) if allowed else "")
 
 
+def check_roles(policy: Policy) -> Policy:
+    """Return the policy; raise InputError if no role of the app may decide under it."""
+    if not policy.allows(ROLES):
+        raise InputError(
+            f"policy {policy.name} lets only {' and '.join(policy.deciders)} decide; the annotation"
+            " app has no such role",
+            hint=f"add one of {', '.join(ROLES)} to 'deciders'",
+        )
+    return policy
+
+
+def refuse_others(flow: Workflow, roles: Collection[str], name: str) -> None:
+    """Raise RoleRefused if the policy of a workflow does not let these roles decide."""
+    if flow.decided_by is not None:
+        try:
+            find_role(flow.decided_by, roles, name, "ask the lead of the project for one of them")
+        except NotADecider as error:
+            raise RoleRefused(error) from None
+
+
 def find_queue_workflow(card: QueueCard, folder: Path) -> str:
     """Return the workflow of a queue: that of its policy, if it has one, else the named one."""
     if not card.policy or card.workflow != WORKFLOW:
         return card.workflow
-    return make_policy_workflow(read_policy(inside(folder, card.policy)))
+    return make_policy_workflow(check_roles(read_policy(inside(folder, card.policy))))
 
 
 def list_policy_options(policy: Policy) -> tuple[QueueOption, ...]:

@@ -75,7 +75,7 @@ OWN_RIGHTS = Query(
 )
 PEOPLE = Query(
     sa.select(memberships.c.user_id.label("user"), memberships.c.pseudonym)
-    .add_columns(users.c.name, memberships.c.training)
+    .add_columns(users.c.name, memberships.c.training, memberships.c.roles)
     .join(users, users.c.id == memberships.c.user_id)
     .where(memberships.c.project_id == p("project"))
     .order_by(memberships.c.user_id)

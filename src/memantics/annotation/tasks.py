@@ -22,6 +22,7 @@ from memantics.annotation.context import (
     read_rights,
 )
 from memantics.annotation.errors import FieldValues, Forbidden
+from memantics.annotation.policy import refuse_others
 from memantics.annotation.records import (
     Actor,
     AnnotationTask,
@@ -240,6 +241,12 @@ class OpenAssignment:
         rights = self.visit.rights
         return self.visit.flow.admits(self.assignment.stage, rights.roles) and not rights.archived
 
+    def check_work(self) -> None:
+        """Raise Forbidden unless the person may work; RoleRefused if a policy is the reason."""
+        refuse_others(self.visit.flow, self.visit.rights.roles, self.visit.rights.pseudonym)
+        if not self.may_work:
+            raise Forbidden
+
     def state(self) -> FieldValues:
         """Return the field values before the answer of this assignment."""
         if self.assignment.training_round:
@@ -305,8 +312,9 @@ def own_place(
 ) -> OpenAssignment:
     """Return an assignment that the person holds or answered; raise Forbidden otherwise."""
     place = find_place(context, connection, actor, assignment, lock=lock)
-    if place.assignment.user != actor.id or not place.may_work:
+    if place.assignment.user != actor.id:
         raise Forbidden
+    place.check_work()
     return place
 
 

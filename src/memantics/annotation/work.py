@@ -27,6 +27,7 @@ from memantics.annotation.errors import (
 )
 from memantics.annotation.faults import retried
 from memantics.annotation.leasing import give_feedback, is_due, rearrange
+from memantics.annotation.policy import refuse_others
 from memantics.annotation.project_settings import LocalizedText
 from memantics.annotation.records import (
     Action,
@@ -55,8 +56,7 @@ def submit_answer(
     place: OpenAssignment, values: FieldValues, version: int, seconds: float | None
 ) -> Saved | Conflict:
     """Save an answer, or return a conflict and keep the answer as a draft."""
-    if not place.may_work:
-        raise Forbidden
+    place.check_work()
     assignment, workflow = place.assignment, place.visit.flow
     kept = turn_pairs(workflow, values, swapped=place.swapped, outward=False)
     if assignment.user != place.visit.actor.id:
@@ -440,6 +440,8 @@ def _open_stages(rights: Rights, stage: str | None) -> list[int]:
     stages = leasing.stages_for(rights)
     if stage is not None:
         stages = [place for place in stages if rights.workflow.stages[place].id == stage]
+    if not stages:
+        refuse_others(rights.workflow, rights.roles, rights.pseudonym)
     if not stages or rights.archived:
         raise Forbidden
     if not rights.consented:

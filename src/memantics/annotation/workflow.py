@@ -21,6 +21,7 @@ from memantics.annotation.project_settings import LocalizedText, ProjectSettings
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.files import read_regular_text
+from memantics.core.policy import Policy, parse_policy
 from memantics.core.records import Closed
 
 ProjectRole = Literal["lead", "annotator", "reviewer", "adjudicator"]
@@ -245,11 +246,19 @@ class Workflow(Closed):
     def admits(self, stage: int, roles: Collection[str]) -> bool:
         """Return whether people with these roles work at a stage.
 
-        Reviewers work like annotators if the workflow has no stage for reviewers.
+        Reviewers work like annotators if the workflow has no stage for reviewers. If the guideline
+        is a policy, one of the roles must be among its deciders.
         """
+        if self.decided_by is not None and not self.decided_by.allows(roles):
+            return False
         role = self.stages[stage].role
         reviewed = any(entry.role == "reviewer" for entry in self.stages)
         return role in roles or (role == "annotator" and "reviewer" in roles and not reviewed)
+
+    @cached_property
+    def decided_by(self) -> Policy | None:
+        """Return the policy that is the guideline; its deciders alone may work."""
+        return parse_policy(self.policy, "policy of the project") if self.policy else None
 
     def list_tasks(self, role: ProjectRole) -> tuple[LocalizedText, ...]:
         """Return the titles of the stages at which a role works.

@@ -228,10 +228,14 @@ def make_token(
     file: Annotated[Path, Flag("Token file to add it to.", "--tokens")],
     scope: Annotated[list[str] | None, Flag("Allowed scope; repeatable. Default: all.")] = None,
     rate: Annotated[float, Flag("Rate limit in requests per minute.")] = 600.0,
+    role: Annotated[
+        list[str] | None,
+        Flag("Role in which the client's people may decide by a policy; repeatable. Default: any."),
+    ] = None,
 ) -> None:
     """Create a token for a client of the service; only its digest is stored."""
     from memantics.serve.settings import make_token as make
 
-    secret, made = make(file, name, scope or (), rate)
+    secret, made = make(file, name, scope or (), rate, role or ())
     say(secret)
     say(f"Scopes: {', '.join(made.scopes)}. It is shown only once; {file} contains its digest.")

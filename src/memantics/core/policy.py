@@ -6,7 +6,7 @@ A policy file has a front matter, an introduction, optional terms, and clauses::
     id: forum-rules
     version: 1
     languages: en, zh
-    deciders: moderator, lead
+    deciders: reviewer, lead
     ---
     # House rules
 
@@ -39,14 +39,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn, TypeVar, get_args
 
 import orjson
 
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, InputError
 from memantics.core.files import read_regular_text
 from memantics.core.ids import find_id_fault
 from memantics.core.text import drop_unseen
@@ -76,7 +76,7 @@ _CATEGORIES: Mapping[str, tuple[str, ...]] = {"memantics": _OWN, "openai": OPENA
 _ID = re.compile(r"[a-z][a-z0-9-]{0,59}")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,29}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
-_ROLE = re.compile(r"[a-z][a-z0-9 -]{0,39}")
+ROLE = re.compile(r"[a-z][a-z0-9 -]{0,39}")
 _CLAUSE = re.compile(r"## (\d{1,3}(?:\.\d{1,2})?) (\S.*)")
 _PART = re.compile(r"### (Rule|Allowed|Examples|Counter-examples)(?: \(([A-Za-z0-9-]+)\))?")
 _FACT = re.compile(r"(severity|categories|title)(?: \(([A-Za-z0-9-]+)\))?: (.*)")
@@ -164,9 +164,33 @@ class Policy:
         """Return the main language: the first one."""
         return self.languages[0]
 
+    def allows(self, roles: Collection[str]) -> bool:
+        """Return whether somebody with these roles may decide under the policy."""
+        return not set(roles).isdisjoint(self.deciders)
+
     def find(self, number: str) -> Clause | None:
         """Return the clause with a number."""
         return next((clause for clause in self.clauses if clause.number == number), None)
+
+
+class NotADecider(InputError):
+    """The role of a person is not among those that may decide under a policy."""
+
+    def __init__(self, policy: Policy, roles: Collection[str], who: str, hint: str) -> None:
+        held = f"the role {', '.join(sorted(roles))}" if roles else "no role"
+        said = f"policy {policy.name} lets only {' and '.join(policy.deciders)} decide"
+        super().__init__(f"{said}, but {who[:80]} has {held}", hint=hint)
+
+
+def find_role(policy: Policy, roles: Collection[str], who: str, hint: str) -> str:
+    """Return the role in which somebody decides: the first decider among the roles.
+
+    Raises:
+        NotADecider: None of the roles may decide.
+    """
+    if not policy.allows(roles):
+        raise NotADecider(policy, roles, who, hint)
+    return next(role for role in policy.deciders if role in roles)
 
 
 def _find_language(texts: Mapping[str, object], language: str) -> str:
@@ -249,7 +273,7 @@ class _Parser:
     def parse(self) -> Policy:
         front, rest = self._read_front()
         self._languages = self._split(front["languages"], _LANGUAGE, "language code")
-        deciders = self._split(front["deciders"], _ROLE, "role")
+        deciders = self._split(front["deciders"], ROLE, "role")
         for name, form in (("id", _ID), ("version", _VERSION)):
             line, value = front[name]
             if not form.fullmatch(value):

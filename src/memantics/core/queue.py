@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+)
 
 from memantics.core.data import conform, dump_json, inside, read_json, read_jsonl
 from memantics.core.errors import DataError, InputError
@@ -101,7 +109,7 @@ class IndividualAnnotation(BaseModel):
     """The annotation of one person at one stage of the workflow; ``person`` is a pseudonym.
 
     ``guideline`` is the version of the guideline that the person read; 1 is the version in the
-    workflow.
+    workflow. ``roles`` are the person's roles in the project; only reviews by a policy have them.
     """
 
     model_config = _CLOSED
@@ -111,6 +119,14 @@ class IndividualAnnotation(BaseModel):
     values: dict[str, JsonValue]
     at: str = ""
     guideline: int = 1
+    roles: list[str] = []
+
+    @model_serializer(mode="wrap")
+    def _leave_out_roles(self, write: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        row: dict[str, JsonValue] = write(self)
+        if not self.roles:
+            row.pop("roles", None)
+        return row
 
 
 class AggregatedAnnotation(BaseModel):

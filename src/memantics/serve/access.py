@@ -94,6 +94,11 @@ class AccessControl:
             raise make_busy(math.ceil(wait), "the rate limit of this token is exceeded")
         return token.name
 
+    def list_roles(self, request: Request) -> tuple[str, ...]:
+        """Return the roles to which a client's token is limited; empty if it is not limited."""
+        token = self.find(_read_secret(request))
+        return token.roles if token is not None else ()
+
     def knows(self, request: Request) -> bool:
         """Return whether a request has a valid token, or none is required."""
         return not self._tokens or self.find(_read_secret(request)) is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from memantics.core.errors import InputError, MemanticsError
-from memantics.core.policy import NO_CLAUSE, Policy, read_policy
+from memantics.core.policy import NO_CLAUSE, NotADecider, Policy, find_role, read_policy
 from memantics.moderation import (
     HARMFUL,
     MOST_TEXT,
@@ -50,13 +50,18 @@ Id = Annotated[str, Field(max_length=200)]
 
 
 class GivenDecision(BaseModel):
-    """A decision of the client, such as one of a reviewer."""
+    """A decision of the client, such as one of a reviewer.
+
+    If the service has a policy, the ``role`` of a reviewer must be among its deciders. Default: the
+    roles of the token.
+    """
 
     model_config = _CLOSED
 
     verdict: Literal["allowed", "violates"]
     clause: Annotated[str, Field(max_length=20)] = NO_CLAUSE
     reviewer: Annotated[str, Field(max_length=80)] = ""
+    role: Annotated[str, Field(max_length=40)] = ""
 
 
 class DecisionBody(BaseModel):
@@ -187,14 +192,35 @@ async def post_decision(request: Request) -> Response:
     body = await read_json(request, DecisionBody)
     if not body.text.strip() and not (body.content_sha256 and body.decision):
         raise Refusal(422, "invalid_value", "give a text, or content_sha256 with a decision")
+    role = _find_role(desk.policy, body.decision, service.access.list_roles(request))
     async with service.deadline():
-        made = await _decide(service, desk, body)
+        made = replace(await _decide(service, desk, body), role=role)
         text = body.text if body.keep_days is not None and body.text else None
         recorded = await asyncio.to_thread(
             record_decision, desk.log, made, text=text, keep_days=body.keep_days
         )
     case = DecisionCase(recorded, text=body.text or None)
     return _answer(desk.show(case, body.language), 201, f"/v1/decisions/{recorded.id}")
+
+
+def _find_role(policy: Policy | None, given: GivenDecision | None, limits: Sequence[str]) -> str:
+    """Return the role in which a reviewer decided; refuse one that may not decide."""
+    if given is None or not given.reviewer:
+        return ""  # automated
+    if given.role and limits and given.role not in limits:
+        raise Refusal(
+            403,
+            "role_not_allowed",
+            f"this token may not decide as {given.role!r}; its roles are {', '.join(limits)}",
+        )
+    if policy is None:
+        return given.role
+    hint = "send one of these roles as decision.role, or let another person decide"
+    try:
+        held = [given.role] if given.role else limits
+        return find_role(policy, held, f"reviewer {given.reviewer}", hint)
+    except NotADecider as error:
+        raise Refusal(403, "role_not_allowed", str(error)) from error
 
 
 async def _decide(service: Service, desk: DecisionDesk, body: DecisionBody) -> Decision:

@@ -7,6 +7,7 @@ client::
     sha256 = "…"
     scopes = ["moderate"]
     rate = 600  # requests per minute
+    roles = ["reviewer"]  # in which the people of this client may decide by a policy
 
 The environment variable ``MEMANTICS_TOKENS`` may contain the same text.
 """
@@ -29,7 +30,7 @@ from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, first_fault, require_known
 from memantics.core.files import in_turn, read_regular_text, replace_file
 from memantics.core.lines import TextChoice
-from memantics.core.policy import read_policy
+from memantics.core.policy import ROLE, read_policy
 from memantics.core.registry import home
 from memantics.models.client import CallSettings
 from memantics.moderation import SampleChoice, check_url, find_secret
@@ -65,12 +66,17 @@ HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A client's token: its scopes and requests per minute. Only the digest is stored."""
+    """A client's token: its scopes and requests per minute. Only the digest is stored.
+
+    ``roles`` limits the roles in which the people of this client may decide by a policy. Without
+    them, the client names the role in each request.
+    """
 
     name: str
     sha256: str
     scopes: tuple[TokenScope, ...] = SCOPES
     rate: float = RATE
+    roles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not _DIGEST.fullmatch(self.sha256):
@@ -127,38 +133,47 @@ def _parse(where: str, text: str) -> dict[str, Token]:
 
 
 def make_token(
-    file: Path, name: str, scopes: Sequence[str] = (), rate: float = RATE
+    file: Path,
+    name: str,
+    scopes: Sequence[str] = (),
+    rate: float = RATE,
+    roles: Sequence[str] = (),
 ) -> tuple[str, Token]:
     """Create a token and add it to a file with mode 0600; the secret is not stored."""
     if not _NAME.fullmatch(name):
         raise InputError(f"{name!r} is not a valid token name", hint="use letters, digits, - and _")
     for scope in scopes:
         require_known("scope", scope, SCOPES)
-    with in_turn(file.absolute().parent):
-        return _add_token(file, name, scopes, rate)
-
-
-def _add_token(file: Path, name: str, scopes: Sequence[str], rate: float) -> tuple[str, Token]:
-    kept = read_tokens(file, {}) if file.exists() else ()
-    if any(token.name == name for token in kept):
-        raise InputError(
-            f"{file} already contains a token named {name}",
-            hint="choose another name, or delete it",
-        )
+    for role in roles:
+        if not ROLE.fullmatch(role):
+            raise InputError(f"{role[:60]!r} is not a valid role", hint="use a role of the policy")
     secret = f"mm-{secrets.token_urlsafe(32)}"
     granted = tuple(scope for scope in SCOPES if scope in scopes) or SCOPES
     try:
-        made = Token(name, digest(secret), granted, rate)
+        made = Token(name, digest(secret), granted, rate, tuple(roles))
     except ValueError as error:
         raise InputError(str(error)) from error
+    with in_turn(file.absolute().parent):
+        _add_token(file, made)
+    return secret, made
+
+
+def _add_token(file: Path, made: Token) -> None:
+    kept = read_tokens(file, {}) if file.exists() else ()
+    if any(token.name == made.name for token in kept):
+        raise InputError(
+            f"{file} already contains a token named {made.name}",
+            hint="choose another name, or delete it",
+        )
     replace_file(file, "\n".join(map(_write, (*kept, made))).encode(), "tokens")
     file.chmod(0o600)
-    return secret, made
 
 
 def _write(token: Token) -> str:
     scopes = ", ".join(f'"{scope}"' for scope in token.scopes)
     facts = f'sha256 = "{token.sha256}"\nscopes = [{scopes}]\nrate = {token.rate:g}\n'
+    if token.roles:
+        facts += "roles = [" + ", ".join(f'"{role}"' for role in token.roles) + "]\n"
     return f"[{token.name}]\n{facts}"
 
 

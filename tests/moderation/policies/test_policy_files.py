@@ -58,7 +58,7 @@ def test_the_hash_depends_on_the_content_alone() -> None:
         ("- text: another sprout", "another sprout", "another sprout", "not a list entry"),
         ("title (zh): 叶菜类", "title (fr): x", "title (fr)", "no language 'fr'"),
         ("languages: en, zh", "languages: en, ENGLISH", "languages:", "language code"),
-        ("deciders: moderator, lead\n", "", "---", "no 'deciders'"),
+        ("deciders: reviewer, lead\n", "", "---", "no 'deciders'"),
         ("- *leaf vegetable*: kale", "- leaf vegetable: kale", "- leaf veg", "not a term"),
         ("id: forum", "id: forum\nid: again", "id: again", "occurs twice"),
         ("id: forum", "owner: me\nid: forum", "owner: me", "not a field of the front matter"),

@@ -58,7 +58,9 @@ def test_with_a_model_flagged_memes_cite_a_clause(shell: Shell) -> None:
         items, [("yes", "1"), ("yes", "1"), ("no", "")], strict=True
     ):
         values: dict[str, JsonValue] = {"harmful": harmful, "clause": clause}
-        vote = IndividualAnnotation(annotator="reviewer-1", stage="review", values=values)
+        vote = IndividualAnnotation(
+            annotator="reviewer-1", stage="review", values=values, roles=["reviewer"]
+        )
         made.append(
             AggregatedAnnotation(
                 item=item.id, group=item.group, workflow="review-policy", kept=True,

@@ -26,6 +26,7 @@ from memantics.web.server import wrap
 MODULES = (account, work, lead, agreement, exchange)
 # HTTP status of each error, and its key in ``messages.toml``.
 REFUSALS: Mapping[type[Exception], tuple[int, str]] = {
+    errors.RoleRefused: (403, "refused"),  # before Forbidden, of which it is one
     errors.Forbidden: (403, "forbidden"),
     errors.NotFound: (404, "missing"),
     errors.TokenInvalid: (410, "token"),

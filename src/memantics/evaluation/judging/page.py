@@ -68,6 +68,17 @@ _KINDS = {
 }
 
 
+def _show_cost(value: float) -> str:
+    """Show tokens or seconds with three digits at least, and without powers of ten.
+
+    >>> [_show_cost(value) for value in (0.0, 0.0007, 0.0123, 1.2345, 12345.6)]
+    ['0', '< 0.01', '0.0123', '1.23', '12,346']
+    """
+    if 0 < value < 0.01:
+        return "< 0.01"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeFinding:
     """One measured property of a judge, with its 95% confidence interval.
@@ -91,7 +102,9 @@ class JudgeFinding:
         """The value with its interval, as text."""
         if self.value is None:
             return "–"
-        shown = f"{self.value:.4g}" if self.kind == "cost" else f"{self.value:.2f}"
+        if self.kind == "cost":
+            return _show_cost(self.value)
+        shown = f"{self.value:.2f}"
         return shown if self.low is None else f"{shown} ({self.low:.2f} to {self.high:.2f})"
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import JsonValue
 
@@ -21,12 +21,16 @@ from memantics.moderation.decisions.log import (
     new_id,
 )
 
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
 DecisionVerdict = Literal["allowed", "violates"]
 Band = Literal["allow", "review", "block"]
 CaseState = Literal["decided", "appealed", "upheld", "overturned"]
 ContentType = Literal["text", "image"]
 NO_CLAUSE_NOTE = "no clause was applied: the detector's score decided"
 _LONGEST_STATEMENT = 5000
+_CONTENT_KEY = ("content_sha256", "content_id", "policy_sha256")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,7 @@ class Decision(Result):
         model: Model that cited the clause; empty if none was used.
         operating_point: Threshold and review range of the detector.
         reviewer: Pseudonym of the person who decided or confirmed; empty: automated.
+        role: Role in which that person decided; checked if there is a policy.
         language: Language of the content.
         note: Anything else, such as that no clause was applied.
     """
@@ -65,6 +70,7 @@ class Decision(Result):
     model: str = ""
     operating_point: str = ""
     reviewer: str = ""
+    role: str = ""
     language: str = ""
     note: str = ""
 
@@ -91,7 +97,7 @@ class Appeal(Result):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Result):
-    """The outcome of an appeal: upheld or overturned, by whom, with which clause."""
+    """The outcome of an appeal: upheld or overturned, by whom and in which role, which clause."""
 
     appeal: str
     decision: str
@@ -99,6 +105,7 @@ class Outcome(Result):
     overturned: bool
     clause: str
     reviewer: str
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +151,26 @@ def check_clause(decision: Decision, policy: Policy) -> None:
         )
 
 
+class KnownDecisions:
+    """The contents on which a log has a decision, by policy version.
+
+    They are read inside the write transaction. So a command that is repeated after a kill, or runs
+    twice at once, records each content once.
+    """
+
+    def __init__(self, log: DecisionLog) -> None:
+        self._log, self._through = log, 0
+        self._keys: set[tuple[JsonValue, ...]] = set()
+
+    def includes(self, connection: Connection, decision: Decision) -> bool:
+        """Read the lines that are new, and return whether the content has a decision."""
+        for line in self._log.walk_after(connection, self._through):
+            self._through = line.seq
+            if line.kind == "decided":
+                self._keys.add(tuple(line.body.get(name, "") for name in _CONTENT_KEY))
+        return tuple(getattr(decision, name) for name in _CONTENT_KEY) in self._keys
+
+
 def record_decision(
     log: DecisionLog, decision: Decision, *, text: str | None = None, keep_days: float | None = None
 ) -> Decision:
@@ -152,6 +179,30 @@ def record_decision(
     When this function returns, the decision is on disk. ``text`` is stored outside the log, and
     deleted after ``keep_days``.
     """
+    made, content = _prepare(log, decision, text, keep_days)
+    with log.write() as connection:
+        return _append(log, connection, made, content)
+
+
+def record_new_decision(
+    log: DecisionLog,
+    decision: Decision,
+    known: KnownDecisions,
+    *,
+    text: str | None = None,
+    keep_days: float | None = None,
+) -> Decision | None:
+    """Append a decision as :func:`record_decision` does; None if its content has one already."""
+    made, content = _prepare(log, decision, text, keep_days)
+    with log.write() as connection:
+        if known.includes(connection, made):
+            return None
+        return _append(log, connection, made, content)
+
+
+def _prepare(
+    log: DecisionLog, decision: Decision, text: str | None, keep_days: float | None
+) -> tuple[Decision, StoredContent | None]:
     made = replace(decision, id=new_id("dec"))
     if (
         text is not None
@@ -160,11 +211,13 @@ def record_decision(
     ):
         raise InputError("the text does not have the hash of the content", hint="hash the text")
     until = None if keep_days is None else log.clock() + keep_days * 86_400
-    content = None if text is None else StoredContent(made.id, text, until)
-    with log.write() as connection:
-        line = log.add(
-            connection, "decided", made.id, made.to_body(), content=content, event="decided"
-        )
+    return made, None if text is None else StoredContent(made.id, text, until)
+
+
+def _append(
+    log: DecisionLog, connection: Connection, made: Decision, content: StoredContent | None
+) -> Decision:
+    line = log.add(connection, "decided", made.id, made.to_body(), content=content, event="decided")
     return replace(made, at=line.at)
 
 
@@ -201,7 +254,9 @@ def record_appeal(
     return made
 
 
-def record_outcome(log: DecisionLog, decision: str, *, clause: str, reviewer: str) -> Outcome:
+def record_outcome(
+    log: DecisionLog, decision: str, *, clause: str, reviewer: str, role: str = ""
+) -> Outcome:
     """Append the outcome of an appeal.
 
     The decision is upheld if the reviewer's verdict is the same; else it is overturned.
@@ -224,6 +279,7 @@ def record_outcome(log: DecisionLog, decision: str, *, clause: str, reviewer: st
             "appeal": case.appeal.id,
             "clause": clause,
             "reviewer": reviewer,
+            "role": role,
         }
         kind: Literal["upheld", "overturned"] = "overturned" if overturned else "upheld"
         event = "overturned" if overturned else ""
@@ -262,6 +318,7 @@ def _read_outcome(line: LogLine) -> Outcome:
         line.kind == "overturned",
         str(line.body.get("clause", NO_CLAUSE)),
         str(line.body.get("reviewer", "")),
+        str(line.body.get("role", "")),
     )
 
 

@@ -180,11 +180,15 @@ class DecisionLog:
             _need_file(self.url)
         self._engine = _make_engine(self.url)
         self.tables = make_tables()
-        if create:
-            with self.write() as connection:
-                self.tables["decision_log"].metadata.create_all(connection)
-        else:
-            self._need_tables()
+        try:
+            if create:
+                with self.write() as connection:
+                    self.tables["decision_log"].metadata.create_all(connection)
+            else:
+                self._need_tables()
+        except BaseException:
+            self.close()
+            raise
 
     def _need_tables(self) -> None:
         import sqlalchemy as sa
@@ -220,6 +224,14 @@ class DecisionLog:
         with self._explained(), writing.begin() as connection:
             _lock(connection)
             yield connection
+
+    def await_writers(self) -> None:
+        """Wait for transactions that were started before, such as the last one of a killed command.
+
+        A PostgreSQL server may still be committing it when the command is repeated.
+        """
+        with self.write():
+            pass
 
     def add(
         self,
@@ -299,6 +311,14 @@ class DecisionLog:
         table = self.tables["decision_log"]
         query = sa.select(table).where(table.c.case_id == case).order_by(table.c.seq)
         yield from map(read_line, connection.execute(query).all())
+
+    def walk_after(self, connection: Connection, seq: int) -> Iterator[LogLine]:
+        """Yield the lines after a number, inside a transaction."""
+        import sqlalchemy as sa
+
+        table = self.tables["decision_log"]
+        query = sa.select(table).where(table.c.seq > seq).order_by(table.c.seq)
+        yield from map(read_line, connection.execute(query).yield_per(1000))
 
     def head(self) -> tuple[int, str]:
         """Return number and hash of the last line; note them to detect a rewritten log."""

@@ -14,7 +14,14 @@ from memantics.core.errors import InputError
 from memantics.core.files import write_text
 from memantics.core.ids import escape_id
 from memantics.core.parameters import Argument, Flag
-from memantics.core.policy import NO_CLAUSE, Policy, PolicyExample, read_policy, write_policy
+from memantics.core.policy import (
+    NO_CLAUSE,
+    Policy,
+    PolicyExample,
+    find_role,
+    read_policy,
+    write_policy,
+)
 from memantics.core.queue import (
     ANNOTATIONS,
     AggregatedAnnotation,
@@ -32,13 +39,13 @@ from memantics.metrics.rounding import settle
 from memantics.moderation.decisions.cases import (
     Decision,
     DecisionCase,
+    KnownDecisions,
     Outcome,
     check_clause,
     find_case,
     hash_content,
-    list_cases,
     list_open_appeals,
-    record_decision,
+    record_new_decision,
     record_outcome,
 )
 from memantics.moderation.decisions.log import DecisionLog
@@ -53,6 +60,13 @@ LogFlag = Annotated[
     ),
 ]
 PolicyFlag = Annotated[Path | None, Flag("Policy file of the decisions.")]
+RoleFlag = Annotated[
+    str,
+    Flag(
+        "Role in which the reviewers decided; the policy must name it in 'deciders'. Default: "
+        "their roles in the annotation project."
+    ),
+]
 _DECIDED = {"yes": "violates", "no": "allowed"}
 WORKFLOW = "review-policy"
 
@@ -78,6 +92,7 @@ def record_reviews(
     keep_texts: Annotated[
         float | None, Flag("Also store the texts, for N days. Default: not stored.", min=0)
     ] = None,
+    role: RoleFlag = "",
 ) -> RecordedDecisions:
     """Record the decisions of reviewers in the decision log.
 
@@ -90,12 +105,14 @@ def record_reviews(
         policy: Policy file of the review; its version is recorded.
         webhooks: URLs that receive decided cases.
         keep_texts: Store texts for this number of days.
+        role: Role in which the reviewers decided. Default: their roles in the annotation project.
 
     Returns:
         The recorded decisions, and the number of skipped memes.
 
     Raises:
-        DataError: An annotation cites a clause that the policy does not have.
+        InputError: An annotation cites a clause that the policy does not have, or a reviewer has no
+            role that may decide under it. Then nothing is recorded.
 
     Example:
         >>> recorded = mm.record_reviews("annotations.jsonl", "new.db", policy="policy.md")
@@ -105,28 +122,24 @@ def record_reviews(
     """
     read = read_policy(policy) if policy else None
     urls = [check_url(url) for url in webhooks]
-    made: list[Decision] = []
+    decided: list[tuple[Decision, str]] = []
     skipped = 0
+    for one in read_annotations(_find_annotations(Path(annotations))):
+        if "gold" in one.hidden:
+            continue
+        decision = _decide(one, read, role)
+        if decision is None:
+            skipped += 1
+        else:
+            decided.append((decision, str(one.hidden.get("text") or "")))
+    made: list[Decision] = []
     with DecisionLog(database, webhooks=urls) as log:
-        known = {
-            (one.decision.content_sha256, one.decision.content_id, one.decision.policy_sha256)
-            for one in list_cases(log)
-        }
-        for one in read_annotations(_find_annotations(Path(annotations))):
-            if "gold" in one.hidden:
-                continue
-            decision = _decide(one, read)
-            if decision is None:
-                skipped += 1
-                continue
-            key = (decision.content_sha256, decision.content_id, decision.policy_sha256)
-            if key in known:
-                skipped += 1
-                continue
-            known.add(key)
-            text = str(one.hidden.get("text") or "") if keep_texts is not None else None
-            made.append(record_decision(log, decision, text=text or None, keep_days=keep_texts))
-    return RecordedDecisions(tuple(made), skipped)
+        known = KnownDecisions(log)
+        for decision, said in decided:
+            text = said or None if keep_texts is not None else None
+            new = record_new_decision(log, decision, known, text=text, keep_days=keep_texts)
+            made += [new] if new is not None else []
+    return RecordedDecisions(tuple(made), skipped + len(decided) - len(made))
 
 
 def _find_annotations(path: Path) -> Path:
@@ -138,7 +151,19 @@ def _find_annotations(path: Path) -> Path:
     return file
 
 
-def _decide(one: AggregatedAnnotation, policy: Policy | None) -> Decision | None:
+def _find_roles(one: AggregatedAnnotation, policy: Policy | None, given: str) -> str:
+    """Return the roles in which people decided; raise InputError if one may not decide."""
+    if policy is None:
+        return given
+    hint = "let another person decide, or name the role in which they decided with --role"
+    found = {
+        find_role(policy, [given] if given else vote.roles, f"reviewer {vote.annotator}", hint)
+        for vote in one.annotations
+    }
+    return ", ".join(sorted(found))
+
+
+def _decide(one: AggregatedAnnotation, policy: Policy | None, role: str) -> Decision | None:
     """Make the decision of an aggregated annotation; None if people did not agree."""
     said = _DECIDED.get(str(one.values.get("harmful") or ""))
     if said is None or not one.kept:
@@ -160,6 +185,7 @@ def _decide(one: AggregatedAnnotation, policy: Policy | None) -> Decision | None
         model=str(hidden.get("model") or "") if hidden.get("model_clause") == clause else "",
         operating_point=str(hidden.get("operating_point") or ""),
         reviewer=", ".join(people),
+        role=_find_roles(one, policy, role),
         language=str(hidden.get("language") or ""),
     )
     if policy is not None:
@@ -363,6 +389,35 @@ class ResolvedAppeals(Result):
     policy: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _AppealReview:
+    """A review of an appeal; ``clause`` is empty if people did not decide."""
+
+    annotation: AggregatedAnnotation
+    decision: str
+    people: str
+    clause: str
+    role: str
+
+
+def _read_appeal_reviews(path: Path, policy: Policy | None, role: str) -> list[_AppealReview]:
+    """Read the reviews of appeals, without gold items, and check the roles of the reviewers."""
+    found = []
+    for one in read_annotations(_find_annotations(path)):
+        name = str(one.hidden.get("decision") or "")
+        if not name:
+            continue  # a gold item
+        people = ", ".join(sorted({name_reviewer(vote.annotator) for vote in one.annotations}))
+        said = _DECIDED.get(str(one.values.get("harmful") or ""))
+        if said is None or not one.kept or not people:
+            found.append(_AppealReview(one, name, people, "", ""))
+            continue
+        clause = str(one.values.get("clause") or NO_CLAUSE) if said == "violates" else NO_CLAUSE
+        held = _find_roles(one, policy, role)
+        found.append(_AppealReview(one, name, people, clause, held))
+    return found
+
+
 def resolve_appeals(
     annotations: Annotated[Path, Argument("Annotations of the queue of appeals.")],
     database: LogFlag = None,
@@ -377,6 +432,7 @@ def resolve_appeals(
     next_policy: Annotated[
         Path | None, Flag("Write the next version of --policy, with overturned cases in it.")
     ] = None,
+    role: RoleFlag = "",
 ) -> ResolvedAppeals:
     """Record the outcomes of appeals; overturned ones become labels and counter-examples.
 
@@ -387,12 +443,14 @@ def resolve_appeals(
         labels: File for overturned cases, as annotations for ``detector retrain``.
         policy: Policy file of the decisions.
         next_policy: File for the next version of the policy.
+        role: Role in which the reviewers decided. Default: their roles in the annotation project.
 
     Returns:
         The outcomes, and the decisions that another person must review.
 
     Raises:
-        InputError: ``next_policy`` was given without ``policy``.
+        InputError: ``next_policy`` was given without ``policy``, or a reviewer has no role that may
+            decide under it. Then nothing is recorded.
 
     Example:
         >>> mm.resolve_appeals("appeals.jsonl", "decisions.db").outcomes[0].overturned
@@ -401,38 +459,35 @@ def resolve_appeals(
     if next_policy is not None and policy is None:
         raise InputError("--next-policy needs --policy", hint="add the current policy file")
     urls = [check_url(url) for url in webhooks]
+    read = read_policy(policy) if policy else None
+    reviews = _read_appeal_reviews(Path(annotations), read, role)
     outcomes: list[Outcome] = []
     overturned: list[tuple[DecisionCase, AggregatedAnnotation]] = []
     refused: list[str] = []
     undecided = 0
     with DecisionLog(database, webhooks=urls, create=False) as log:
-        for one in read_annotations(_find_annotations(Path(annotations))):
-            name = str(one.hidden.get("decision") or "")
-            if not name:
-                continue  # a gold item
-            said = _DECIDED.get(str(one.values.get("harmful") or ""))
-            case = find_case(log, name)
-            people = ", ".join(sorted({name_reviewer(v.annotator) for v in one.annotations}))
-            if case.outcome is not None:
-                if case.outcome.overturned:
-                    overturned.append((case, one))  # recorded before an interruption
-                continue
-            if said is None or not one.kept or not people:
-                undecided += 1
-                continue
+        log.await_writers()
+        for review in reviews:
+            case = find_case(log, review.decision)
             before = set(case.decision.reviewer.split(", "))
-            if before & set(people.split(", ")):
-                refused.append(name)
-                continue
-            clause = str(one.values.get("clause") or NO_CLAUSE) if said == "violates" else NO_CLAUSE
-            done = record_outcome(log, name, clause=clause, reviewer=people)
-            outcomes.append(done)
-            if done.overturned:
-                overturned.append((case, one))
+            if case.outcome is not None:
+                if case.outcome.overturned:  # recorded before an interruption
+                    overturned.append((case, review.annotation))
+            elif not review.clause:
+                undecided += 1
+            elif before & set(review.people.split(", ")):
+                refused.append(review.decision)
+            else:
+                done = record_outcome(
+                    log, review.decision, clause=review.clause, reviewer=review.people,
+                    role=review.role,
+                )  # fmt: skip
+                outcomes.append(done)
+                overturned += [(case, review.annotation)] if done.overturned else []
     if labels is not None:
         write_annotations(labels, [annotation for _, annotation in overturned])
-    if next_policy is not None and policy is not None:
-        grown = grow_policy(read_policy(policy), overturned)
+    if next_policy is not None and read is not None:
+        grown = grow_policy(read, overturned)
         write_text(next_policy, write_policy(grown), "policy")
     return ResolvedAppeals(tuple(outcomes), tuple(refused), undecided, labels, next_policy)
 

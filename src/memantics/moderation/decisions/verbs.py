@@ -56,7 +56,11 @@ def verify_decisions(
     database: LogFlag = None,
     *,
     anchor: Annotated[
-        str, Flag("Head that an earlier 'decisions verify' printed, as NUMBER:HASH.")
+        str,
+        Flag(
+            "Head that an earlier 'decisions verify' printed, as NUMBER:HASH. Only this finds a "
+            "log that was rewritten, or cut at its end with the head set back."
+        ),
     ] = "",
 ) -> VerifiedLog:
     """Find changed, removed and reordered lines of a decision log, and changed stored texts.
