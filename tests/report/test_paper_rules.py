@@ -27,6 +27,7 @@ from memantics.benchmarks.paper_file import (
     list_others,
 )
 from memantics.benchmarks.published import PaperSystem, PublishedRow, read_published
+from memantics.benchmarks.published import compare as compare_statistics
 from memantics.benchmarks.registry import find_benchmark
 from memantics.benchmarks.toxicn_mm.paper_models import _is_theirs as stands_on_their_encoders
 from memantics.core.data import Source
@@ -440,6 +441,15 @@ def test_metrics_of_the_text_follow_from_the_tables_or_are_flagged() -> None:
         "arithmetic",
         False,
     )
+
+
+def test_a_contradiction_within_a_paper_is_no_difference_of_the_data() -> None:
+    """PunMemeCN prints -0.112 beside cells that give -0.122: ``data stats`` said "differs"."""
+    rows = [row for row in find_benchmark("punmemecn").expect() if "drop.gpt_4o" in row.key]
+    (found,) = compare_statistics(tuple(rows), {rows[0].key: -0.122})
+    assert (found.paper, found.value) == (-0.112, -0.122)
+    assert found.verdict == "computed from the paper"
+    assert "contradicts itself" in found.note
 
 
 def test_all_of_a_whole_is_never_reproduced() -> None:
