@@ -17,6 +17,29 @@ from memantics.annotation.workflow import (
 )
 
 NEEDED = "an answer is needed"
+
+
+def test_the_form_checks_what_publishing_needs() -> None:
+    """The pun word must occur in the caption, as ``publish`` requires."""
+    form = read_workflow("pun-form")
+    given: dict[str, JsonValue] = {
+        "pun": "yes", "caption": "fish and ships", "pun_word": "ships", "homophone": "chips",
+        "meaning": "food", "sentiment_target": "self", "sentiment_type": "neutral",
+    }  # fmt: skip
+    fields = tuple(field.id for field in form.fields)
+    known = {name: value for name, value in given.items() if name in fields}
+
+    def list_problems(word: str) -> dict[str, str]:
+        try:
+            check(form, fields, known | {"pun_word": word})
+        except AnswerError as error:
+            return dict(error.problems)
+        return {}
+
+    assert "pun_word" not in list_problems("ships")
+    assert list_problems("boats")["pun_word"].startswith("must occur in the field")
+
+
 PROBLEMS: list[tuple[WorkflowFieldKind, JsonValue, str]] = [
     ("choice", "no", ""),
     ("choice", "maybe", "choose one of the options"),

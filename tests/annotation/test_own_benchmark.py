@@ -36,7 +36,7 @@ def test_an_exported_project_is_a_benchmark(shell: Shell, monkeypatch: pytest.Mo
     chains.simulate(shell, words)
     shell.done("annotate", "export", "1", "--db", "lab.db", "--out", "queue/annotations.jsonl")
     refused = shell.refused("publish", "queue", "--name", "funny", "--licence", "CC0-1.0")
-    assert "--what huggingface" in refused
+    assert "--workflow FILE.toml" in refused
     shell.done("annotate", "export", "1", "--db", "lab.db", "--what", "huggingface", "--out", "hub")
     assert len(list((shell.folder / "hub/train/images").iterdir())) == 6
     assert "Is it funny?" in (shell.folder / "hub/README.md").read_text("utf-8")

@@ -168,6 +168,11 @@ def test_by_command_the_name_of_the_file_says_the_form(tmp_path: Path) -> None:
     import_annotations(storage, queue)
     export_annotations(storage, 1, tmp_path / "data.csv", "data")
     assert (tmp_path / "data.csv").read_text().startswith("id,group,image,")
+    table = list(csv.DictReader(io.StringIO((tmp_path / "data.csv").read_text())))
+    assert [(tmp_path / row["image"]).is_file() for row in table] == [True, True]
+    export_annotations(storage, 1, tmp_path / "data.zip", "data")
+    with zipfile.ZipFile(tmp_path / "data.zip") as archive:
+        assert set(archive.namelist()) == {"data.csv", *(row["image"] for row in table)}
     export_annotations(storage, 1, tmp_path / "votes.jsonl", "individual")
     assert (tmp_path / "votes.jsonl").read_bytes() == b""
     export_annotations(storage, 1, tmp_path / "hf", "huggingface")

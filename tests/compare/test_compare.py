@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -246,7 +247,35 @@ def test_the_fallback_keeps_its_level() -> None:
     assert 4 <= found <= 17
 
 
-def test_auroc_is_compared_where_probabilities_exist() -> None:
+@pytest.mark.parametrize(("memes", "tested"), [(14, False), (15, True)])
+def test_the_fallback_needs_fifteen_memes(memes: int, tested: bool) -> None:
+    def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+        values = [outcome.value for outcome in outcomes if isinstance(outcome.value, float)]
+        return (Score("metric", max(values), len(values)),)
+
+    def never(*_: object) -> Any:
+        raise AssertionError
+
+    task = Task("t", lambda: iter(()), never, never, score, "metric", InvalidPolicy())
+    items = [Item(str(n), str(n), None, LETTERS) for n in range(memes)]
+    facts = make_facts("t", "m", {})
+    sides = [
+        Side(
+            Path(name),
+            facts,
+            task,
+            tuple(Outcome(item, "answered", shift + n / 7) for n, item in enumerate(items)),
+        )
+        for name, shift in (("a", 0.25), ("b", 0.5))
+    ]
+    (row,) = compare_sides(sides)[0].differences
+    assert (row.p is not None) is (row.low is not None) is tested
+    if not tested:
+        assert row.test == "too few memes for this test: 14, at least 15"
+
+
+@pytest.mark.parametrize("memes", [30, 15, 14])
+def test_auroc_is_compared_where_probabilities_exist(memes: int) -> None:
     form = pick("yes", "no")
     rng = np.random.default_rng(3)
     golds = ["yes" if n % 3 else "no" for n in range(60)]
@@ -256,7 +285,7 @@ def test_auroc_is_compared_where_probabilities_exist() -> None:
         chances = [1 / (1 + np.exp(-x)) for x in logits]
         return [
             Outcome(
-                Item(str(n), str(n // 2), gold, form),
+                Item(str(n), str(n % memes), gold, form),
                 "answered",
                 "yes" if p > 0.5 else "no",
                 odds=Odds({"yes": float(p), "no": float(1 - p)}, gold),
@@ -279,11 +308,41 @@ def test_auroc_is_compared_where_probabilities_exist() -> None:
     for value, run in ((area.first, sides[0]), (area.second, sides[1])):
         stated = [o.odds.stated["yes"] for o in run.outcomes if o.odds]
         assert value == pytest.approx(roc_auc_score([g == "yes" for g in golds], stated))
-    assert (area.items, area.memes, area.test) == (60, 30, "DeLong's test over memes")
-    assert area.low is not None
-    assert area.low > 0
+    assert (area.items, area.memes) == (60, memes)
+    if memes < 15:
+        assert area.test == "too few memes for this test: 14, at least 15"
+        assert (area.low, area.high, area.p, area.corrected) == (None,) * 4
+    else:
+        assert area.test == "DeLong's test over memes"
+        assert area.low is not None
+        assert area.low > 0
     only = compare_sides(sides, ["auroc"])[0]
     assert [row.key for row in only.differences] == ["auroc"]
+
+
+@pytest.mark.parametrize(("recognized", "most"), [(True, 0), (False, 3 * (main_metric.BLOCKS + 1))])
+def test_runs_are_not_scored_again_for_every_resample(
+    tmp_path: Path, recognized: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F1 is resampled in arrays; another metric is scored once per run and block of memes."""
+    golds = {f"{n}-0": "pun" if n % 2 else "non-pun" for n in range(60)}
+    chance, calls = random.Random(2), []
+    sides = []
+    for name in "abc":
+        said = {n: g if chance.random() < 0.7 else flip(g) for n, g in golds.items()}
+        sides.append(side(puns(tmp_path / name, said, golds)))
+    task = sides[0].task
+    form = main_metric.recognize_metric(task, [own.outcomes for own in sides])
+    monkeypatch.setattr(paired, "recognize_metric", lambda *_: form if recognized else None)
+
+    def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+        calls.append(len(outcomes))
+        return task.score(outcomes)
+
+    counted = replace(task, score=score)
+    found = compare_sides([replace(own, task=counted) for own in sides])
+    assert len(found) == 3
+    assert len(calls) <= most
 
 
 def test_progress_counts_comparisons(tmp_path: Path) -> None:

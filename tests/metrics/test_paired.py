@@ -194,6 +194,15 @@ def test_auroc_is_compared_by_delongs_test() -> None:
     assert found.error == pytest.approx(error, rel=0.005)
 
 
+@pytest.mark.parametrize(("memes", "tested"), [(14, False), (15, True)])
+def test_delongs_test_needs_fifteen_memes(memes: int, tested: bool) -> None:
+    rng = np.random.default_rng(1)
+    gold = np.array([0, 1] * 30)
+    one, two = (rng.dirichlet([1, 1], size=60) for _ in range(2))
+    found = compare_auroc(one, two, gold, [place % memes for place in range(60)])
+    assert (found is not None) is tested
+
+
 def test_p_values_have_no_floor() -> None:
     """.847 against .421 of 150 items: significant among any number of comparisons."""
     first, second = [n < 63 for n in range(150)], [n < 127 for n in range(150)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +18,7 @@ from memantics.benchmarks.mer_bench.paper import (
     list_judge_differences,
     name_editor,
 )
-from memantics.benchmarks.paper import Cell, PaperMaterial, ScoredDetector
+from memantics.benchmarks.paper import Cell, PaperMaterial, PaperPart, PaperRow, ScoredDetector
 from memantics.benchmarks.paper_file import (
     DeclaredPart,
     DeclaredRow,
@@ -25,6 +27,7 @@ from memantics.benchmarks.paper_file import (
     list_others,
 )
 from memantics.benchmarks.published import PaperSystem, PublishedRow, read_published
+from memantics.benchmarks.published import compare as compare_statistics
 from memantics.benchmarks.registry import find_benchmark
 from memantics.benchmarks.toxicn_mm.paper_models import _is_theirs as stands_on_their_encoders
 from memantics.core.data import Source
@@ -177,6 +180,47 @@ def test_the_run_nearest_to_the_paper_fills_its_row_and_the_other_has_a_row() ->
     (other,) = list_others(made, PART, taken)
     assert (other.cells[0].value, other.cells[0].runs) == (25.0, ("ours",))
     assert "ours" in other.label
+
+
+def test_released_values_have_a_column_and_paper_values_say_whose_they_are() -> None:
+    """In all five formats, a released value is never in the paper's column, and none is bare."""
+    released = Cell(released=0.462, fill="memantics run x", digits=3)
+    computed = Cell(0.731, 0.25, digits=3, compared=False)
+    rows = (
+        PaperRow("model", (released, computed)),
+        PaperRow("quoted", (Cell(0.918, reason="quoted", digits=3),) * 2),
+    )
+    part = PaperPart("Figure 4", "", ("F1", "TPR"), rows)
+    told = ReproducedPaper("punmemecn", "", "", "", (), (part,), sample=False)
+    for form in ("md", "latex", "html"):
+        text = told.render(form)
+        assert "F1, released" in text, form
+        assert "TPR, released" not in text, form
+        assert "0.462" in text, form
+    (line,) = (row for row in csv.DictReader(io.StringIO(told.render("csv"))) if row["released"])
+    assert (line["paper"], line["released"], line["value"]) == ("", "0.462", "")
+    plain = json.loads(told.render("json"))["parts"][0]["rows"][0]["cells"][0]
+    assert (plain["paper"], plain["released"]) == (None, 0.462)
+    page = told.render("html")
+    assert page.count("paper 0.918") == 2
+    assert page.count("0.918") == 2, "a printed value stands bare among computed ones"
+    assert "released 0.462" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        *(("memeintent", "Figure 4"), ("memeintent", "Figure 5")),
+        *(("toxicn_mm", "Table B10"), ("toxicn_mm", "Table B11")),
+    ],
+)
+def test_our_prompts_are_called_ours(name: str, label: str) -> None:
+    (part,) = paper(name, data="sample", parts=[label]).parts
+    assert part.caption.startswith("Our ")
+    assert any("These are our prompts" in note and "not the paper's" in note for note in part.notes)
+    page = (ROOT / "docs" / "benchmarks" / "toxicn_mm.md").read_text(encoding="utf-8")
+    (row,) = (line for line in page.splitlines() if line.startswith("| Tables B10, B11 |"))
+    assert "our prompts" in row
 
 
 def test_a_value_printed_truncated_agrees_and_says_so() -> None:
@@ -397,6 +441,15 @@ def test_metrics_of_the_text_follow_from_the_tables_or_are_flagged() -> None:
         "arithmetic",
         False,
     )
+
+
+def test_a_contradiction_within_a_paper_is_no_difference_of_the_data() -> None:
+    """PunMemeCN prints -0.112 beside cells that give -0.122: ``data stats`` said "differs"."""
+    rows = [row for row in find_benchmark("punmemecn").expect() if "drop.gpt_4o" in row.key]
+    (found,) = compare_statistics(tuple(rows), {rows[0].key: -0.122})
+    assert (found.paper, found.value) == (-0.112, -0.122)
+    assert found.verdict == "computed from the paper"
+    assert "contradicts itself" in found.note
 
 
 def test_all_of_a_whole_is_never_reproduced() -> None:

@@ -579,12 +579,14 @@ def export_annotations(
     as_folder = what == "huggingface" and not named
     if as_folder and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} already exists", hint="name a new folder")
-    from memantics.annotation.export import unpack_folder
+    from memantics.annotation.export import unpack_folder, unpack_images
 
     with open_annotations(storage) as service:
         actor = find_admin(service)
         require_project(service, actor, project)
         made = service.exchange.export(actor, project, what, shape)
+        if what == "data" and shape != "zip":  # the table names images beside it
+            unpack_images(service.exchange.export(actor, project, what, "zip").data, out.parent)
     if as_folder:
         unpack_folder(made.data, out)
         return

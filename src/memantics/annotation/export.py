@@ -384,6 +384,16 @@ def file_name(image: Any) -> str:
     return f"{image.sha256[:20]}.{str(image.media_type).rpartition('/')[2]}"
 
 
+def unpack_images(data: bytes, folder: Path) -> None:
+    """Write the images of a packed table into a folder, where the table names them."""
+    hint = "choose another folder"
+    with (
+        refuse_unwritable(f"folder {folder}", hint=hint),
+        zipfile.ZipFile(io.BytesIO(data)) as archive,
+    ):
+        archive.extractall(folder, [n for n in archive.namelist() if n.startswith("images/")])
+
+
 def unpack_folder(data: bytes, out: Path) -> None:
     """Unpack an export into a folder that appears only when it is complete."""
     with refuse_unwritable(f"folder {out}", hint="choose another folder"):

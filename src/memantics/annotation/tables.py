@@ -50,7 +50,7 @@ from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.queue import QueueCard, QueueItem, read_queue
 
 TABLES: Mapping[str, tuple[str, ...]] = {
-    "data": ("csv", "jsonl", "parquet"),
+    "data": ("csv", "jsonl", "parquet", "zip"),
     "individual": ("csv", "jsonl", "parquet"),
     "agreement": ("csv", "jsonl", "tex"),
     "huggingface": ("zip",),
@@ -79,6 +79,8 @@ def write_table(snapshot: export.Snapshot, what: str, form: str, media: Path) ->
         return pack_huggingface(snapshot, media)
     if what == "individual":
         return export.write_rows(list_individual(snapshot), INDIVIDUAL, form)
+    if what == "data" and form == "zip":
+        return _pack_data(snapshot, media)
     if what == "data":
         return export.write_rows(*make_data(snapshot), form)
     agreements = measure_agreement(snapshot.workflow, snapshot.items)
@@ -144,6 +146,16 @@ def _wide_row(snapshot: export.Snapshot, item: AssignedItem) -> dict[str, JsonVa
         who = export.name_of(snapshot, assignment.user)
         row |= {f"{field}:{who}": value for field, value in (assignment.answer or {}).items()}
     return row
+
+
+def _pack_data(snapshot: export.Snapshot, media: Path) -> bytes:
+    """Pack the wide table as CSV with the images that it names."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("data.csv", export.write_rows(*make_data(snapshot), "csv"))
+        for key, image in snapshot.images.items():
+            archive.write(media / str(key), f"images/{export.file_name(image)}")
+    return packed.getvalue()
 
 
 def pack_huggingface(snapshot: export.Snapshot, media: Path) -> bytes:

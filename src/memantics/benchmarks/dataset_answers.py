@@ -82,7 +82,7 @@ def _list_several(config: DatasetConfig, setup: TaskSetup) -> Iterator[Item]:
             images, context = show_meme(meme, setup)
             form = Form(question, tuple(fields), context=context, reply="json")
             gold: list[JsonValue] = list(meme.labels[name])
-            yield Item(meme.id, meme.id, gold, form, images)
+            yield Item(meme.id, meme.cluster, gold, form, images)
 
 
 def _read_several(text: str, form: Form) -> JsonValue:
@@ -172,7 +172,7 @@ def _list_texts(config: DatasetConfig, setup: TaskSetup) -> Iterator[Item]:
             images, context = show_meme(meme, setup)
             gold: list[JsonValue] = list(meme.texts[name])
             own = Form(form.question, form.fields, context=context, reply="text")
-            yield Item(meme.id, meme.id, gold, own, images)
+            yield Item(meme.id, meme.cluster, gold, own, images)
 
 
 def _ask_text(prompts: Mapping[str, Prompt], item: Item, complaint: str | None) -> Request:

@@ -23,7 +23,8 @@ class Columns(Closed):
 
     ``a|b`` means the first of these columns that a file has, ``a.b`` a field of a JSON record, and
     ``folder/{a}.jpg`` inserts the value of a cell. Without ``id``, a row is named by its file and
-    row number. The columns for disjoint splits (``source``, ``author``, ``date``,
+    row number. Rows with the same ``group`` are items about one meme; intervals count them as one
+    cluster. The columns for disjoint splits (``source``, ``author``, ``date``,
     ``template_cluster``) have these names by default.
     """
 
@@ -32,6 +33,7 @@ class Columns(Closed):
     image: str = ""
     split: str = ""
     language: str = ""
+    group: str = ""
     source: str = ""
     author: str = ""
     date: str = ""
@@ -76,7 +78,8 @@ class LabelConfig(Closed):
     ``key`` is the field of the label in a list of records; ``start`` and ``end`` are the positions
     of its text. ``values`` renames and restricts the label values; ``leave_out`` are values that
     mean "no label". ``hierarchy`` is a tree of labels, for scores that use it. ``roles`` maps each
-    value to a column with a list of entities that have it: every entity is one item.
+    value to a column with a list of entities that have it: every entity is one item. With
+    ``every_option``, all ``values`` are offered as options, also those that no meme has.
     """
 
     what: str
@@ -91,6 +94,7 @@ class LabelConfig(Closed):
     values: dict[str, str] = Field(default_factory=dict)
     leave_out: tuple[str, ...] = ()
     several: bool = False
+    every_option: bool = False
     topic: str = ""
     votes: VotesConfig | None = None
     hierarchy: dict[str, JsonValue] = Field(default_factory=dict)

@@ -62,6 +62,12 @@ class ConfiguredMeme:
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     entities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     language: str = ""
+    group: str = ""
+
+    @property
+    def cluster(self) -> str:
+        """What the row is about, for intervals: its group, else the row itself."""
+        return self.group or self.id
 
 
 @dataclass(slots=True)
@@ -142,7 +148,10 @@ class ConfiguredRelease:
 
     def list_classes(self, label: str) -> list[str]:
         """Return the values of a label in the order of the config, else sorted."""
-        given = self.config.label[label].values.values()
+        config = self.config.label[label]
+        given = config.values.values()
+        if config.every_option:
+            return list(dict.fromkeys(given))
         seen = {value for name, _, value in self.tally.labels if name == label}
         return [name for name in dict.fromkeys(given) if name in seen] or sorted(seen)
 
@@ -355,6 +364,7 @@ class _Row:
             {name: tuple(_cut(self.take(one.column))) for name, one in config.free_text.items()},
             entities,
             self.take(columns.language),
+            self.take(columns.group),
         )
 
     def fail(self, problem: str, hint: str = "") -> DataError:

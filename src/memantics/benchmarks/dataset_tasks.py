@@ -265,12 +265,13 @@ def _list_items(
                 asked = question.replace("{entity}", meme.entities[name][place])
             form = Form(asked, (field,), context=context)
             called = f"{meme.id}#{place + 1}" if label.roles else meme.id
-            yield Item(called, meme.id, keys[value], form, images, {"class": value})
+            yield Item(called, meme.cluster, keys[value], form, images, {"class": value})
 
 
 def _score_labels(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     """Return macro-F1, accuracy, and F1 per class of a labelling task."""
-    names = {str(o.item.gold): o.item.tags["class"] for o in outcomes}
+    names = {one.key: one.text for o in outcomes for one in o.item.form.fields[0].options}
+    names |= {str(o.item.gold): o.item.tags["class"] for o in outcomes}
     gold = [names[str(o.item.gold)] for o in outcomes]
     said = [names.get(str(o.value)) if o.status == "answered" else None for o in outcomes]
     classes = sorted(names.values())

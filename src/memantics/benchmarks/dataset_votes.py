@@ -136,7 +136,7 @@ def _list_items(config: DatasetConfig, name: str, setup: TaskSetup, count: int) 
         images, context = show_meme(meme, setup)
         form = Form(question, fields, context=context, reply=reply)  # type: ignore[arg-type]
         votes: list[JsonValue] = [vote.to_json() for vote in meme.votes[name]]
-        item = Item(meme.id, meme.id, {"votes": votes, "labels": list(classes)}, form, images)
+        item = Item(meme.id, meme.cluster, {"votes": votes, "labels": list(classes)}, form, images)
         if not count:
             yield item
         for place in range(1, count + 1):
@@ -145,7 +145,10 @@ def _list_items(config: DatasetConfig, name: str, setup: TaskSetup, count: int) 
 
 def list_voted(release: ConfiguredRelease, name: str) -> list[str]:
     """Return every label that a vote gives, in the order of the config, else sorted."""
-    given = release.config.label[name].values.values()
+    label = release.config.label[name]
+    given = label.values.values()
+    if label.every_option:
+        return list(dict.fromkeys(given))
     seen = {value for found, value in release.tally.votes if found == name}
     return [value for value in dict.fromkeys(given) if value in seen] or sorted(seen)
 

@@ -44,7 +44,14 @@ from memantics.core.errors import (
     require_known,
 )
 from memantics.core.plugins import Plugins
-from memantics.core.registry import find_registered, home, is_inside, read_registry, read_shelf
+from memantics.core.registry import (
+    add_to_shelf,
+    find_registered,
+    home,
+    is_inside,
+    read_registry,
+    read_shelf,
+)
 from memantics.core.task import Services, Task
 
 PACKAGE = Path(__file__).parent.parent
@@ -53,6 +60,8 @@ DATASET_CONFIGS = SHIPPED / "datasets"
 # Services that a task may use besides its data, such as homophone readings. They are named as text
 # and not imported, since benchmarks import no models.
 SERVICES = Plugins("memantics.services", Services, {"ours": "memantics.evaluation.tasks:SERVICES"})
+# A published benchmark of this format has a dataset config (``data/dataset.toml``) and no code.
+DATASET, CONFIG = "dataset", "dataset.toml"
 SAMPLE_IMAGES = PACKAGE / "core" / "samples" / "images"
 
 
@@ -189,6 +198,9 @@ class Benchmark:
 
     def sample(self) -> Source:
         """Return the built-in sample; a user-published benchmark is its own sample."""
+        if self.card.format:
+            data = self.folder / "data"
+            return Source("release", data, data / "images", published=True)
         if self.dataset_config is not None:
             name = self.card.name
             raise DataError(
@@ -196,9 +208,6 @@ class Benchmark:
                 "has no sample",
                 hint=f"register a release with 'memantics data add {name} DIR'",
             )
-        if self.card.format:
-            data = self.folder / "data"
-            return Source("release", data, data / "images", published=True)
         root = self.folder / "sample"
         if not root.is_dir():
             raise DataError(root, "this benchmark has no sample", hint="use --data release")
@@ -228,7 +237,7 @@ class TaskRef:
     ) -> Task:
         """Build the task; without data it can only parse and score."""
         plugin, home, card = self.benchmark.plugin, self.benchmark.home, self.card
-        if self.benchmark.card.format:
+        if self.benchmark.card.format and self.benchmark.dataset_config is None:
             # A published benchmark may omit options, because the card of its format defines all of
             # them.
             options = {option.name: option.default for option in card.option} | dict(options)
@@ -306,8 +315,32 @@ def find_benchmarks() -> dict[str, Benchmark]:
         card = read_card(path)
         if card.name in found:
             raise DataError(path, f"a benchmark named {card.name!r} already exists")
-        found[card.name] = Benchmark(path.parent, card)
+        found[card.name] = open_benchmark(path.parent, card)
     return found
+
+
+def open_benchmark(folder: Path, card: Card) -> Benchmark:
+    """Return the benchmark in a folder; data published without a plugin have a dataset config."""
+    config = folder / "data" / CONFIG if card.format == DATASET else None
+    return Benchmark(folder, card, config)
+
+
+def add_published(folder: Path) -> Benchmark | None:
+    """Register the published benchmark in a folder, such as a downloaded one; None if none is."""
+    path = folder / "card.toml"
+    card = read_card(path) if path.is_file() else None
+    if card is None or not card.format:
+        return None
+    known = find_benchmarks().get(card.name)
+    if known is not None and known.folder.resolve() != folder.resolve():
+        raise InputError(
+            f"a benchmark named {card.name!r} already exists in {known.folder}",
+            hint=f"change the name in {path}",
+        )
+    benchmark = open_benchmark(folder, card)
+    benchmark.open(benchmark.sample())
+    add_to_shelf(folder)
+    return benchmark
 
 
 def find_benchmark(name: str) -> Benchmark:
@@ -383,8 +416,7 @@ def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
     if workflow not in known:
         raise InputError(
             f"workflow {workflow!r} has no benchmark format; known: {', '.join(sorted(known))}",
-            hint="memantics annotate export N --what huggingface --out FOLDER, then"
-            " memantics data add FOLDER --label FIELD gives a benchmark of any choice field",
+            hint="give the file of your own workflow with --workflow FILE.toml",
         )
     benchmark = known[workflow]
     writer = getattr(benchmark.load_part("write"), "WRITER", None)
@@ -423,7 +455,7 @@ def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
     """Describe the data: a registered release, or the sample."""
     card = benchmark.card
     if card.format:
-        found = _survey_sample(benchmark.folder, source)
+        found = _survey_sample(benchmark, source)
         licence = card.sample.licence
         return DataFacts("release", found.checksum, found.records, card.revision, licence)
     if source.kind == "release":
@@ -436,12 +468,16 @@ def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
             release.revision if release else "",
             release.licence if release else "",
         )
-    found = _survey_sample(benchmark.folder, source)
+    found = _survey_sample(benchmark, source)
     return DataFacts("sample", found.checksum, found.records, __version__, card.sample.licence)
 
 
+def _survey_sample(benchmark: Benchmark, source: Source) -> Found:
+    return _survey_folder(benchmark.folder, benchmark.dataset_config, source)
+
+
 @cache
-def _survey_sample(folder: Path, source: Source) -> Found:
+def _survey_folder(folder: Path, config: Path | None, source: Source) -> Found:
     """Summarise the sample of a benchmark; cached, since it never changes."""
-    plugin = Benchmark(folder, read_card(folder / "card.toml")).plugin
+    plugin = Benchmark(folder, read_card(folder / "card.toml"), config).plugin
     return plugin.survey(open_once(plugin.open_release, source))

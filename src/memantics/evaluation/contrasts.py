@@ -235,7 +235,6 @@ class FactorContrasts(Result):
                 row.key,
                 row.span,
                 *map(show_p, (row.p, row.corrected, row.t_test_corrected)),
-                show_p(row.t_unpaired_corrected),
                 str(row.items),
                 str(row.memes),
             )
@@ -243,7 +242,7 @@ class FactorContrasts(Result):
             for row in contrast.comparison.differences
         ]
         columns = ("setting", self.factor, "metric", "difference (95 %)", ">p", ">Holm")
-        more = (">paired t", ">unpaired t", ">items", ">memes")
+        more = (">paired t", ">items", ">memes")
         return Table((*columns, *more), tuple(rows))
 
     def effect_table(self) -> Table:

@@ -22,6 +22,7 @@ from memantics.benchmarks.dataset_reader import (
 from memantics.benchmarks.published import TRUNCATES
 from memantics.benchmarks.registry import (
     Benchmark,
+    add_published,
     find_benchmark,
     find_benchmarks,
     find_dataset_configs,
@@ -353,6 +354,8 @@ def add_release(
 def _add_path(path: Path, images: Path | None, columns: LabelledColumns, called: str) -> Survey:
     """Register the data at a path: with a known config, as a tree, or as data of your own."""
     root = path if path.is_dir() else path.parent
+    if (published := add_published(root)) is not None:
+        return _survey(published, published.sample())
     own = columns.labels or columns.votes
     recognised = [] if own else _recognise(path)
     if len(recognised) > 1 and _are_disjoint(recognised, root):

@@ -142,13 +142,11 @@ class HumanScores(Result):
                     if contrast.low is None
                     else f" ({contrast.low:+.2f} to {contrast.high:+.2f})"
                 ),
-                *map(
-                    show_p, (contrast.p, contrast.corrected, contrast.t_paired, contrast.t_unpaired)
-                ),
+                *map(show_p, (contrast.p, contrast.corrected, contrast.t_paired)),
             )
             for contrast in self.contrasts
         ]
-        columns = ("scale", "settings", "difference (95 %)", ">p", ">Holm", ">paired t", ">t")
+        columns = ("scale", "settings", "difference (95 %)", ">p", ">Holm", ">paired t")
         return Table(columns, tuple(rows))
 
     def agreement_table(self) -> Table:

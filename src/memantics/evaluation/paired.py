@@ -34,11 +34,12 @@ from memantics.evaluation.scoring import DEVIATION, REPEATS, counts, keep_scored
 from memantics.metrics import comparison
 from memantics.metrics.paired import (
     BY_MEME,
+    FEWEST_MEMES,
     Clusters,
     PairedTest,
     compare_auroc,
+    compare_blocks,
     compare_hits,
-    compare_left_out,
     compare_means,
     compare_ratios,
     macro_auroc,
@@ -55,10 +56,10 @@ PERMUTED = "options=permuted"
 class Difference:
     """One metric on the shared items: the second run's value minus the first's.
 
-    ``p`` is the p-value of the named test. ``t_test`` is the p-value of a paired t-test over memes,
-    if the metric is a mean. ``t_unpaired`` is the p-value of Welch's test, which ignores the
-    pairing. The corrected values are Holm-corrected over all metrics of all pairs. ``memes`` counts
-    what the items are grouped by, which ``grouped`` names (groups of memes, if an item is a meme).
+    ``p`` is the p-value of the named test; without a p-value, ``test`` says why. ``t_test`` is the
+    p-value of a paired t-test over memes, if the metric is a mean. The corrected values are
+    Holm-corrected over all metrics of all pairs. ``memes`` counts what the items are grouped by,
+    which ``grouped`` names (groups of memes, if an item is a meme).
     """
 
     key: str
@@ -76,8 +77,6 @@ class Difference:
     t_test: float | None = None
     corrected: float | None = None
     t_test_corrected: float | None = None
-    t_unpaired: float | None = None
-    t_unpaired_corrected: float | None = None
     grouped: str = "memes"
 
     @property
@@ -243,10 +242,9 @@ def correct(
     rows = [row for one in found for row in one.differences]
     tests = comparison.correct_known([row.p for row in rows], correction)
     t_tests = comparison.correct_known([row.t_test for row in rows], correction)
-    apart = comparison.correct_known([row.t_unpaired for row in rows], correction)
     repaired = iter(
-        replace(row, corrected=p, t_test_corrected=t, t_unpaired_corrected=u)
-        for row, p, t, u in zip(rows, tests, t_tests, apart, strict=True)
+        replace(row, corrected=p, t_test_corrected=t)
+        for row, p, t in zip(rows, tests, t_tests, strict=True)
     )
     return [
         replace(one, differences=tuple(next(repaired) for _ in one.differences)) for one in found
@@ -425,8 +423,8 @@ def _compare_main(
         return _describe(scorer.task.main, (mains[0], mains[1]), None, pairs)
     (before, left), (after, right) = values[0], values[1]
     name = BY_MEME if len(left) < BLOCKS else f"jackknife over {len(left)} blocks of memes"
-    found = compare_left_out(after - before, right - left, name=name)
-    return _describe(scorer.task.main, (before, after), found, pairs)
+    found = compare_blocks(after - before, right - left, name)
+    return _refuse_few(_describe(scorer.task.main, (before, after), found, pairs))
 
 
 def _leave_out(
@@ -487,7 +485,15 @@ def _compare_odds(pairs: Pairs, first: Floats, second: Floats, gold: Floats) -> 
     if one is None or two is None:
         return []
     found = compare_auroc(first, second, columns, _memes(pairs))
-    return [_describe(AUROC, (one[0], two[0]), found, pairs)]
+    return [_refuse_few(_describe(AUROC, (one[0], two[0]), found, pairs))]
+
+
+def _refuse_few(row: Difference) -> Difference:
+    """Say why a test gave no p-value."""
+    if row.p is not None:
+        return row
+    why = f"too few memes for this test: {row.memes}, at least {FEWEST_MEMES}"
+    return replace(row, test=why)
 
 
 def _choose(metrics: Sequence[str], known: Sequence[str]) -> Sequence[str]:
@@ -519,7 +525,7 @@ def _compare_hits(
 def _compare_means(
     key: str, pairs: Pairs, first: Sequence[float | None], second: Sequence[float | None]
 ) -> Difference | None:
-    """Compare means of per-item values by a jackknife over memes, plus t-tests of meme means."""
+    """Compare means of per-item values by a jackknife over memes, plus a t-test of meme means."""
     kept = [
         (a, b, meme)
         for a, b, meme in zip(first, second, _memes(pairs), strict=True)
@@ -531,7 +537,7 @@ def _compare_means(
     gains = [b - a for a, b, _ in kept]
     found = compare_means(before, after, memes)
     means = comparison.mean_by_cluster(before, memes), comparison.mean_by_cluster(after, memes)
-    student, welch = comparison.paired_t_test(*means), comparison.welch_t_test(*means)
+    student = comparison.paired_t_test(*means)
     values = sum(before) / len(before), sum(after) / len(after)
     return replace(
         _describe(key, values, found, pairs),
@@ -541,7 +547,6 @@ def _compare_means(
         items=len(kept),
         memes=len(set(memes)),
         t_test=student.p if student else None,
-        t_unpaired=welch.p if welch else None,
     )
 
 

@@ -9,6 +9,9 @@ that inverts it (Tango 1998). Every other metric is compared by a jackknife over
 each meme once gives the standard error, and Student's t distribution has one degree of freedom less
 than there are memes. AUROC is compared by DeLong's test, summed by meme (Obuchowski 1997). A
 difference is always the value of the second system minus that of the first.
+
+The levels of all tests were simulated (``docs/research/comparison-tests.md``). DeLong's test with
+few memes rejects too seldom, as does a test from blocks: both need ``FEWEST_MEMES`` memes.
 """
 
 from __future__ import annotations
@@ -25,7 +28,6 @@ from memantics.metrics.comparison import (
     paired_t_test,
     student_bound,
     student_tails,
-    welch_t_test,
 )
 from memantics.metrics.interval import Z95, wilson
 from memantics.metrics.rounding import Floats, Ints, settle
@@ -33,6 +35,7 @@ from memantics.metrics.rounding import Floats, Ints, settle
 MCNEMAR = "McNemar's test"
 BY_MEME = "jackknife over memes, Student's t"
 DELONG = "DeLong's test over memes"
+FEWEST_MEMES = 15  # With fewer, some tests reject less than 4 % of equal runs.
 _STEPS = 60  # Each step halves the distance to a bound of Tango's interval.
 
 
@@ -249,7 +252,7 @@ def compare_means(
 
 @dataclass(frozen=True, slots=True)
 class PairedContrast:
-    """Second system minus first, paired by meme: jackknife over memes, and two t-tests."""
+    """Second system minus first, paired by meme: jackknife over memes, and a paired t-test."""
 
     memes: int
     difference: float
@@ -257,15 +260,12 @@ class PairedContrast:
     high: float | None
     p: float | None
     t_paired: float | None
-    t_unpaired: float | None
 
 
 def contrast_pairs(
     first: Mapping[str, float], second: Mapping[str, float]
 ) -> PairedContrast | None:
     """Compare two systems on the memes that both have values for; None without such memes.
-
-    Welch's test ignores the pairing and uses all values of both systems.
 
     >>> found = contrast_pairs({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 4.0, "c": 9.0})
     >>> found.memes, found.difference
@@ -278,7 +278,6 @@ def contrast_pairs(
     gains = [b - a for a, b in zip(before, after, strict=True)]
     found = compare_means(before, after, shared)
     paired = paired_t_test(before, after)
-    apart = welch_t_test(list(first.values()), list(second.values()))
     return PairedContrast(
         memes=len(shared),
         difference=sum(gains) / len(gains),
@@ -286,7 +285,6 @@ def contrast_pairs(
         high=found.high if found else None,
         p=found.p if found else None,
         t_paired=paired.p if paired else None,
-        t_unpaired=apart.p if apart else None,
     )
 
 
@@ -315,6 +313,17 @@ def compare_left_out(
     """
     count = len(left)
     return student_test(difference, (count - 1) * (difference - left), bound, name)
+
+
+def compare_blocks(difference: float, left: Floats, name: str = BY_MEME) -> PairedTest | None:
+    """Test any metric from its values without each block; None for too few memes.
+
+    >>> compare_blocks(1.0, np.linspace(0.5, 1.5, 14)) is None
+    True
+    >>> compare_blocks(1.0, np.linspace(0.5, 1.5, 15)).clusters
+    15
+    """
+    return None if len(left) < FEWEST_MEMES else compare_left_out(difference, left, name=name)
 
 
 def student_test(
@@ -403,17 +412,19 @@ def compare_auroc(
         clusters: The cluster (meme) of each item.
 
     Returns:
-        The test; None if AUROC is undefined, or for fewer than two clusters.
+        The test; None if AUROC is undefined, or for fewer than ``FEWEST_MEMES`` clusters.
 
-    >>> gold = np.array([1, 1, 0, 0])
+    >>> gold = np.array([1, 1, 0, 0] * 4)
     >>> one, two = (np.column_stack([1 - p, p]) for p in
-    ...             (np.array([.9, .4, .6, .1]), np.array([.9, .8, .6, .1])))
-    >>> round(compare_auroc(one, two, gold, range(4)).difference, 2)
+    ...             (np.array([.9, .4, .6, .1] * 4), np.array([.9, .8, .6, .1] * 4)))
+    >>> round(compare_auroc(one, two, gold, range(16)).difference, 2)
     0.25
+    >>> compare_auroc(one, two, gold, [n // 2 for n in range(16)]) is None
+    True
     """
     memes = Clusters.of(clusters)
     one, two = macro_auroc(first, gold), macro_auroc(second, gold)
-    if one is None or two is None or memes.count < 2:
+    if one is None or two is None or memes.count < FEWEST_MEMES:
         return None
     influences = memes.count * memes.add_up(two[1] - one[1])
     return student_test(two[0] - one[0], influences, bound=1.0, name=DELONG)

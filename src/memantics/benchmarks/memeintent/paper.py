@@ -41,7 +41,7 @@ from memantics.core.records import Outcome
 from memantics.core.rundir import last_answers, read_bare_items
 from memantics.core.task import Services
 from memantics.metrics.agreement import spearman
-from memantics.metrics.comparison import correct_known
+from memantics.metrics.comparison import correct_known, welch_t_test
 from memantics.metrics.paired import contrast_pairs
 
 IntentMaterial = PaperMaterial[IntentRelease]
@@ -170,19 +170,20 @@ def contrasts(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
             grid.setdefault(key, {}).setdefault(level, run)
         for setting, runs_by_level in grid.items():
             for first, second in combinations(sorted(runs_by_level, key=_place), 2):
-                made = contrast_pairs(
-                    marks[runs_by_level[first].folder], marks[runs_by_level[second].folder]
-                )
+                sides = [marks[runs_by_level[level].folder] for level in (first, second)]
+                made = contrast_pairs(*sides)
                 if made is not None and made.p is not None:
-                    found.append((factor, f"{first} → {second} ({setting})", made))
+                    label = f"{first} → {second} ({setting})"
+                    apart = welch_t_test(*(list(side.values()) for side in sides))
+                    found.append((factor, label, made, apart.p if apart else None))
                     used |= {runs_by_level[level].folder for level in (first, second)}
-    adjusted = correct_known([made.p for *_, made in found])
+    adjusted = correct_known([made.p for *_, made, _ in found])
     rows = []
-    for (factor, label, made), p in zip(found, adjusted, strict=True):
+    for (factor, label, made, welch), p in zip(found, adjusted, strict=True):
         size = Cell(value=made.difference, low=made.low, high=made.high, n=made.memes, digits=3)
         chances = (
             Cell(value="<0.001" if value is not None and value < 0.001 else value, digits=3)
-            for value in (p, made.t_paired, made.t_unpaired)
+            for value in (p, made.t_paired, welch)
         )
         rows.append(PaperRow(label, (size, *chances), "own", factor))
     if not rows:

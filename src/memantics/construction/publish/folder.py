@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, cast
+from typing import get_args
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.card import Card, OptionCard, SampleCard, TaskCard
+from memantics.benchmarks.card import Card, CardLanguage, OptionCard, SampleCard, TaskCard
 from memantics.benchmarks.writing import Made
 from memantics.construction.publish.datacard import describe_rai, write_card
 from memantics.construction.publish.tables import (
@@ -210,17 +210,13 @@ def make_card(facts: CardFacts, made: Made, base: Card) -> Card:
         for task in base.task
         if task.name in made.tasks
     )
-    languages = tuple(
-        cast("Literal['en', 'zh']", language)
-        for language in facts.languages
-        if language in ("en", "zh")
-    )
+    languages = tuple(name for name in get_args(CardLanguage) if name in facts.languages)
     return Card(
         name=facts.name,
         format=base.name,
         title=facts.title,
         summary=facts.summary,
-        languages=languages or ("en",),
+        languages=languages,
         warning=facts.warning,
         citation=facts.citation or f"{facts.title}, version {facts.version}",
         revision=facts.version,

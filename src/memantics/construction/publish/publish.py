@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from memantics.benchmarks.registry import Benchmark, find_benchmarks, find_writer
+from memantics.benchmarks.registry import CONFIG, Benchmark, find_benchmarks, find_writer
 from memantics.benchmarks.writing import Made
 from memantics.construction.publish import datacard
 from memantics.construction.publish.folder import DATA, rewrite_readme, write_folder
+from memantics.construction.publish.own_workflow import read_form, write_items
 from memantics.construction.publish.tables import Bundle, CardFacts, CardSection
 from memantics.construction.questions.report import WORKFLOW
 from memantics.construction.ratings import RATINGS, Ratings, summarise_ratings
@@ -54,6 +55,10 @@ RaiFile = Annotated[
     str | Path | None,
     Flag("TOML file with RAI fields of Croissant, such as dataBiases. Default: none."),
 ]
+WorkflowFile = Annotated[
+    str | Path | None,
+    Flag("File of your own workflow; publishes its fields as tasks. Default: by the queue."),
+]
 Images = Annotated[bool, Flag("Include the images; otherwise only ids, file names and checksums.")]
 
 
@@ -91,6 +96,7 @@ def publish(
     citation: Annotated[str, Flag("Citation of the benchmark.")] = "",
     version: Annotated[str, Flag("Version of the data.")] = "1.0.0",
     out: Annotated[str | Path, Flag("Parent folder of the benchmark's folder.")] = "published",
+    workflow: WorkflowFile = None,
     chats: Chats = None,
     unreviewed: Unreviewed = False,
     split: SplitShares = None,
@@ -112,6 +118,7 @@ def publish(
         citation: How to cite it.
         version: Version of the data.
         out: The benchmark's folder is made in here.
+        workflow: File of your own workflow. Each of its fields becomes a task; no plugin is needed.
         chats: Chats that become a task of their own.
         unreviewed: Include drafts that nobody annotated; the card says so.
         split: Divide memes into a training and a test part, such as ``8:2``; memes of one template
@@ -141,7 +148,11 @@ def publish(
     spoken = None
     if chats is not None:
         spoken = read_review(_find_queue(Path(chats), None), None, unreviewed=unreviewed)
-    base, made = _write(review, spoken, split)
+    if workflow is None:
+        base, made = _write(review, spoken, split)
+    else:
+        _refuse_own(split, chats)
+        base, made = write_items(review, read_form(Path(workflow)), licence)
     asked = review.card.workflow == WORKFLOW
     ratings = _find_ratings(Path(queue), judged) if asked else None
     facts = CardFacts(
@@ -199,6 +210,14 @@ def _summarise(summary: str, ratings: Ratings | None) -> str:
         return summary
     told = datacard.tell_goodness(ratings.rows[0])
     return f"{summary.rstrip()} Questions that raters call good: {told}."
+
+
+def _refuse_own(split: str | None, chats: str | Path | None) -> None:
+    given = "--split" if split is not None else "--chats" if chats is not None else ""
+    if given:
+        raise InputError(
+            f"{given} and --workflow exclude each other", hint=f"omit {given} for your own workflow"
+        )
 
 
 def _write(review: Review, spoken: Review | None, split: str | None) -> tuple[Benchmark, Made]:
@@ -279,8 +298,10 @@ def _check_name(name: str, folder: Path) -> None:
 
 def _check_data(base: Benchmark, folder: Path) -> None:
     """Read the new data before they replace the old folder, so that no broken benchmark remains."""
+    config = folder / DATA / CONFIG
+    reader = replace(base, dataset_config=config) if config.is_file() else base
     try:
-        base.open(Source("release", folder / DATA, folder / DATA / "images", published=True))
+        reader.open(Source("release", folder / DATA, folder / DATA / "images", published=True))
     except InputError as error:
         raise InputError(
             f"nothing was published: {base.card.title} cannot read the data: {error.what}",

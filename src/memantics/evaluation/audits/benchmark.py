@@ -121,6 +121,8 @@ async def _audit_data(
 ) -> None:
     if is_judge(exam.items[0]):
         reason = "its metrics describe the judged edits, not the model that judges"
+        if isinstance(gold := exam.items[0].gold, dict) and "votes" in gold:
+            reason = "answers are proportions of annotators, so no option is correct"
         found.gaps.append(Gap(exam.name, "shortcuts", reason))
     elif len(exam.items) < FEWEST:
         found.gaps.append(Gap(exam.name, "shortcuts, options", _few(len(exam.items))))
