@@ -2,7 +2,7 @@
 
 Nothing is stored. Images are kept as bytes, and temporary files exist only during a computation.
 OCR results stay in memory, and models are called without a cache. New captions of kinder versions
-come from a lexicon, from a model, or from the user.
+come from a model or from the user.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import base64
 import hashlib
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -22,7 +22,7 @@ from markupsafe import Markup
 from memantics.core.credentials import CredentialState, read_credentials
 from memantics.core.errors import InputError, MissingExtra, ModelError, UnknownName
 from memantics.core.images import MIME, decode, probe, read_bytes
-from memantics.core.labels import OfferedVersion, Preference, append_preference
+from memantics.core.labels import PERSON, OfferedVersion, Preference, append_preference
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.lines import TextLine
 from memantics.core.marks import ImageMark, read_mark
@@ -53,11 +53,9 @@ from memantics.understanding.phonetics.homophones import read_homophones
 from memantics.understanding.phonetics.reading import HomophoneSpan, Settings
 from memantics.understanding.reappraisal.chain import reappraise as take_through
 from memantics.understanding.reappraisal.kindness import rate_kindness
-from memantics.understanding.reappraisal.messages import MessageLanguage, translate
-from memantics.understanding.reappraisal.planner import EMBEDDED, choose_emotion
-from memantics.understanding.reappraisal.records import MEME, PAIRS, Flaw, KinderVersion
-from memantics.understanding.reappraisal.situation import understand
-from memantics.understanding.reappraisal.stages import Planner
+from memantics.understanding.reappraisal.messages import MessageLanguage, say, translate
+from memantics.understanding.reappraisal.records import MEME, Flaw, KinderVersion
+from memantics.understanding.reappraisal.stages import NO_MODEL, NoPlanner, Planner
 from memantics.understanding.reappraisal.whole import EditWish, WishPlanner
 from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
 from memantics.understanding.versions import offer_version
@@ -71,7 +69,7 @@ from memantics.understanding.vision.panels import count_panels
 from memantics.understanding.vision.roles import read_image_text
 
 __all__ = [
-    "EMBEDDED",
+    "NO_MODEL",
     "KinderFound",
     "Preference",
     "Progress",
@@ -434,9 +432,6 @@ def lay_out(picture: Picture) -> Iterator[tuple[Meme, Path]]:
         yield Meme("meme", path), Path(place)
 
 
-PERSON = "a person"
-
-
 class ShownVersion(OfferedVersion):
     """A version with its image as a PNG data URL, and its flaws."""
 
@@ -449,7 +444,8 @@ class KinderFound(Result):
     """A kinder version as a PNG data URL, or the reason why there is none.
 
     ``flaws`` list failed checks with advice, ``notes`` what did not change. ``versions`` are all
-    drawn versions, the best first; ``meme`` is the start of the image hash.
+    drawn versions, the best first; ``meme`` is the start of the image hash. ``emotion`` and
+    ``target`` are empty if a person wrote the captions.
     """
 
     status: str
@@ -460,7 +456,6 @@ class KinderFound(Result):
     target: str
     picture: str
     by: str
-    baseline: bool
     flaws: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     versions: tuple[ShownVersion, ...] = ()
@@ -470,24 +465,32 @@ class KinderFound(Result):
 async def soften(
     studio: Studio,
     picture: Picture,
-    model: str = EMBEDDED,
+    model: str = NO_MODEL,
     versions: int = 1,
     language: MessageLanguage = "en",
     *,
     label: bool = True,
 ) -> KinderFound:
-    """Make kinder versions of a meme with the lexicon (a baseline) or a model, best first.
+    """Make kinder versions of a meme with a model, best first; without one, decline it.
 
     ``language`` is the language of reasons, flaws, notes and the visible label.
     """
     stamp = ImageStamp(label=label, language=language)
-    name = model if model == EMBEDDED else studio.find_model(model)
-    calls = replace(studio.calls, use_cache=False)
-    settings = DraftSettings(mood=False)
     with lay_out(picture) as (meme, folder):
-        async with open_planner(name, settings, calls, folder / "plan", 1) as planner:
+        async with _open_planner(studio, model, folder / "plan") as planner:
             made = await take_through(meme, _open_shop(studio, planner, folder, versions, stamp))
-        return await _show(studio, picture, made, name, language)
+        return await _show(studio, picture, made, model, language)
+
+
+@asynccontextmanager
+async def _open_planner(studio: Studio, model: str, folder: Path) -> AsyncIterator[Planner]:
+    """Open the planner; without a model, the reason says whether the service has one."""
+    if model == NO_MODEL:
+        yield NoPlanner(say("choose_model" if studio.models else "no_service_model"))
+        return
+    calls, settings = replace(studio.calls, use_cache=False), DraftSettings(mood=False)
+    async with open_planner(studio.find_model(model), settings, calls, folder, 1) as planner:
+        yield planner
 
 
 async def redraw(
@@ -504,12 +507,13 @@ async def redraw(
     """
     stamp = ImageStamp(label=label, language=language)
     before = (await asyncio.to_thread(read_text, studio, picture)).text
-    emotion = await asyncio.to_thread(lambda: choose_emotion(understand([before])))
-    target = PAIRS[emotion]
-    wish = EditWish("meme", emotion, target, before, words, "", "Template_StylizedMeme", "Negative")
+    # Nobody says which emotion the meme has; only captions change, so any pair gives this image.
+    wish = EditWish("meme", "sad", "happy", before, words, "", "Template_StylizedMeme", "Negative")
     with lay_out(picture) as (meme, folder):
         shop = _open_shop(studio, WishPlanner(wish, PERSON), folder, 1, stamp)
-        return await _show(studio, picture, await take_through(meme, shop), PERSON, language)
+        made = await take_through(meme, shop)
+        found = await _show(studio, picture, made, PERSON, language)
+    return replace(found, emotion="", target="")
 
 
 def _open_shop(
@@ -550,7 +554,6 @@ async def _show(
         made.plan.target if made.plan else "",
         shown[0].picture if shown else "",
         by,
-        baseline=by == EMBEDDED,
         flaws=tuple(shown[0].flaws) if shown else (),
         notes=tuple(translate(note, language) for note in made.checks.notes) if made.checks else (),
         versions=shown,
