@@ -79,7 +79,7 @@ def test_without_a_model_every_meme_is_declined(tmp_path: Path) -> None:
     assert (taken.status, taken.value) == ("answered", None)
     assert "--model KIND/NAME" in taken.reason
     feeling = MemeFeeling.model_validate(FEELING)
-    assert asyncio.run(NoPlanner("none here").plan(subject, feeling)).reason == "none here"
+    assert asyncio.run(NoPlanner().plan(subject, feeling)).value is None
 
 
 @pytest.mark.parametrize("name", ["needs_model", "choose_model", "no_service_model"])

@@ -12,7 +12,7 @@ import base64
 import hashlib
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -55,7 +55,8 @@ from memantics.understanding.reappraisal.chain import reappraise as take_through
 from memantics.understanding.reappraisal.kindness import rate_kindness
 from memantics.understanding.reappraisal.messages import MessageLanguage, say, translate
 from memantics.understanding.reappraisal.records import MEME, Flaw, KinderVersion
-from memantics.understanding.reappraisal.stages import NO_MODEL, NoPlanner, Planner
+from memantics.understanding.reappraisal.stages import NO_MODEL, Planner
+from memantics.understanding.reappraisal.topics import decline_topic
 from memantics.understanding.reappraisal.whole import EditWish, WishPlanner
 from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
 from memantics.understanding.versions import offer_version
@@ -475,22 +476,25 @@ async def soften(
 
     ``language`` is the language of reasons, flaws, notes and the visible label.
     """
-    stamp = ImageStamp(label=label, language=language)
-    with lay_out(picture) as (meme, folder):
-        async with _open_planner(studio, model, folder / "plan") as planner:
-            made = await take_through(meme, _open_shop(studio, planner, folder, versions, stamp))
-        return await _show(studio, picture, made, model, language)
-
-
-@asynccontextmanager
-async def _open_planner(studio: Studio, model: str, folder: Path) -> AsyncIterator[Planner]:
-    """Open the planner; without a model, the reason says whether the service has one."""
     if model == NO_MODEL:
-        yield NoPlanner(say("choose_model" if studio.models else "no_service_model"))
-        return
-    calls, settings = replace(studio.calls, use_cache=False), DraftSettings(mood=False)
-    async with open_planner(studio.find_model(model), settings, calls, folder, 1) as planner:
-        yield planner
+        return await asyncio.to_thread(_decline, studio, picture, language)
+    stamp = ImageStamp(label=label, language=language)
+    name, settings = studio.find_model(model), DraftSettings(mood=False)
+    calls = replace(studio.calls, use_cache=False)
+    with lay_out(picture) as (meme, folder):
+        async with open_planner(name, settings, calls, folder / "plan", 1) as planner:
+            made = await take_through(meme, _open_shop(studio, planner, folder, versions, stamp))
+        return await _show(studio, picture, made, name, language)
+
+
+def _decline(studio: Studio, picture: Picture, language: MessageLanguage) -> KinderFound:
+    """Decline a meme for its topic, or because no model was chosen; nothing is drawn."""
+    found = read_text(studio, picture)
+    texts = [line for text in (found.text, found.other_text) for line in text.splitlines()]
+    reason = decline_topic(texts) or say("choose_model" if studio.models else "no_service_model")
+    before, key = found.text, hashlib.sha256(picture.data).hexdigest()[:16]
+    said = translate(reason, language)
+    return KinderFound("declined", said, before, "", "", "", "", NO_MODEL, meme=key)
 
 
 async def redraw(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -93,19 +92,18 @@ class Planner(Protocol):
 class NoPlanner:
     """Decline every meme, since new captions need a model."""
 
-    reason: str = field(default_factory=partial(say, "needs_model"))
     name: str = NO_MODEL
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
         """Decline the meme with the reason."""
-        return Taken(f"{subject.id}/feeling", "answered", None, self.reason, model=self.name)
+        return Taken(f"{subject.id}/feeling", "answered", None, say("needs_model"), model=self.name)
 
     async def plan(
         self, subject: ReappraisalSubject, feeling: MemeFeeling
     ) -> Taken[ReappraisalPlan]:
         """Decline the meme; a stored emotion does not need the first stage."""
         del feeling
-        return Taken(f"{subject.id}/plan", "answered", None, self.reason, model=self.name)
+        return Taken(f"{subject.id}/plan", "answered", None, say("needs_model"), model=self.name)
 
 
 class MoodJudge(Protocol):
