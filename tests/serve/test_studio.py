@@ -28,6 +28,7 @@ from memantics.workbench.studio import Studio, find_homophones, judge, tell_samp
 from tests.browser import Watched, launch, watch
 from tests.kinder import MODEL, reply
 from tests.serve.visiting import (
+    WAIT,
     assert_at_home,
     draw_text,
     fits,
@@ -176,7 +177,7 @@ def test_versions_are_offered_taken_taken_back_and_written_in_own_words(
         expect(page.locator("#part-kinder")).to_contain_text("angry → calm")
         page.get_by_role("button", name="Show other versions").click()
         offered = page.locator(".version")
-        expect(offered.nth(1)).to_be_visible()
+        expect(offered.nth(1)).to_be_visible(timeout=3 * WAIT)  # all versions are drawn first
         count = offered.count()
         offered.nth(1).click()
         expect(offered.nth(1)).to_have_attribute("aria-pressed", "true")
