@@ -67,7 +67,7 @@ perf: $(VENV)/.dev
 	$(BIN)/python -m perf.detector
 	$(BIN)/python -m perf.annotate
 	$(BIN)/python -m perf.newcomer
-	$(BIN)/python -m perf.reappraisal
+	$(BIN)/python -m perf.reappraisal --cost
 	$(BIN)/python -m perf.serve
 	$(BIN)/python -m perf.start
 	$(BIN)/python -m perf.report

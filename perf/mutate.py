@@ -300,13 +300,10 @@ ROOMS: Mapping[str, Part] = {
     ),
     "reappraisal": Part(
         (
-            "understanding/reappraisal/candidates.py",
             "understanding/reappraisal/chain.py",
             "understanding/reappraisal/rules.py",
             "understanding/reappraisal/grading.py",
-            "understanding/reappraisal/lexicon.py",
-            "understanding/reappraisal/planner.py",
-            "understanding/reappraisal/ranking.py",
+            "understanding/reappraisal/expressions.py",
             "understanding/reappraisal/rendering.py",
             "understanding/reappraisal/kindness.py",
             "understanding/reappraisal/stages.py",
@@ -318,7 +315,7 @@ ROOMS: Mapping[str, Part] = {
             "tests/reappraisal/test_chain.py",
             "tests/reappraisal/test_choosing.py",
             "tests/reappraisal/test_gate.py",
-            "tests/reappraisal/test_planner.py",
+            "tests/reappraisal/test_situation.py",
             "tests/reappraisal/test_rendering.py",
             "tests/reappraisal/test_rules.py",
             "tests/reappraisal/test_whole.py",

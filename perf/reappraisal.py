@@ -1,33 +1,29 @@
-"""Results of reappraisal with the embedded planner and editor.
+"""Results of reappraisal with a model as planner.
 
-``python -m perf.reappraisal [--limit N] [--pictures FOLDER] [--captions]`` goes over the sample
-pack and, where they lie beside the checkout, over the PunMemeCN images: what is done, declined and
-failed, whether results read back, keep their layout and sound kinder to a classifier that the
-planner does not know (perf/kindness.py). It ends with what is wanted of each language, and exits
-with 1 where that is missed. ``--sheet FOLDER`` writes fifty pairs to rate blind, from the
-locked test set (images, and cards by perf/reappraisal_cards.py); ``--rated`` prints what
-raters said (perf/reappraisal_ratings.py). ``--limit`` draws N memes of each corpus by a fixed seed;
-``--limit 0`` takes all. ``--captions`` plans for captions without pictures instead: MER-Bench's
-second half and PunMemeCN's groups from 101 on; with ``--sheet``, captions of the
-locked test set to rate.
-``--cost`` times two memes. Readings are cached below $MEMANTICS_HOME.
+``python -m perf.reappraisal --model KIND/NAME [--base-url URL] [--limit N] [--pictures FOLDER]``
+goes over the sample data and, where they lie beside the checkout, over the PunMemeCN images: what
+is done, declined and failed, whether results read back, keep their layout and sound kinder to a
+classifier that the planner does not know (perf/kindness.py). It ends with what is wanted of each
+language, and exits with 1 where that is missed. Without a model, every meme is declined, and only
+the round trip of captions is measured. ``--sheet FOLDER`` also writes fifty pairs to rate blind;
+``--rated`` prints what raters said (perf/reappraisal_ratings.py). ``--limit`` draws N memes of
+each corpus by a fixed seed; ``--limit 0`` takes all. ``--cost`` times two memes with given
+captions. Readings are cached below $MEMANTICS_HOME.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import random
 import re
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
 from pathlib import Path
 from statistics import mean, median
 
@@ -37,14 +33,16 @@ from memantics.core.errors import InputError
 from memantics.core.images import decode, encode_png
 from memantics.core.memes import Meme
 from memantics.core.samples import IMAGES, read_samples
+from memantics.models.client import CallSettings
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
-from memantics.understanding.editing import line_reader
+from memantics.understanding.editing import DraftSettings, line_reader, open_planner
 from memantics.understanding.reappraisal.chain import reappraise
 from memantics.understanding.reappraisal.kindness import rate_kindness, read_caption
-from memantics.understanding.reappraisal.planner import EmbeddedPlanner
 from memantics.understanding.reappraisal.rendering import LEGIBLE
 from memantics.understanding.reappraisal.rules import only_adds
 from memantics.understanding.reappraisal.situation import understand
+from memantics.understanding.reappraisal.stages import NO_MODEL
+from memantics.understanding.reappraisal.whole import EditWish, WishPlanner
 from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
 from memantics.understanding.vision.hashes import measure_change
 from memantics.understanding.vision.page import (
@@ -56,7 +54,6 @@ from memantics.understanding.vision.page import (
 )
 from perf import kindness
 from perf.reading import read_as_before
-from perf.reappraisal_cards import draw_cards, list_texts, plan_text, write_captions
 from perf.reappraisal_ratings import show_ratings, write_sheet
 from research.protocol import is_in_test_set
 
@@ -64,7 +61,11 @@ PUNS = kindness.DATA / "punmemecn"
 MER = kindness.DATA / "mer_bench" / "index_final.json"
 Judge = Callable[[str], float]
 LIMIT, SEED = 100, 2026
-PAIRS_RATED, SPARE = 50, 6
+PAIRS_RATED = 50
+COST = {
+    "en-012.png": "People who hit reply all\nWe miss you, and so does everyone",
+    "zh-012.png": "早上五点晨跑的人\n是精力充沛的吧",
+}
 KINDER = 0.7  # of the negative memes done: so many must sound kinder
 
 
@@ -75,6 +76,14 @@ class Source:
     path: Path
     negative: bool | None
     emotion: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The model that plans, and the URL of its server."""
+
+    model: str
+    base_url: str | None
 
 
 @dataclass
@@ -89,7 +98,7 @@ class Measurements:
     texts: dict[str, str] = field(default_factory=dict)
 
 
-def measure(
+async def measure(
     source: Source, shop: Workshop, judge: Judge | None, measurements: Measurements
 ) -> None:
     data = source.path.read_bytes()
@@ -97,7 +106,7 @@ def measure(
     page = read_page(image, shop.read_lines(data, source.path.name))
     with suppress(InputError):  # no font of the machine has a traditional character
         measurements.again += [set_again(image, page)] if page.captions else []
-    result = asyncio.run(reappraise(Meme(source.path.stem, source.path), shop))
+    result = await reappraise(Meme(source.path.stem, source.path), shop)
     measurements.results.append((source, result))
     measurements.texts[result.meme] = " / ".join(caption.text for caption in page.captions)
     if result.status != "done" or result.plan is None:
@@ -123,19 +132,21 @@ def set_again(image: Image.Image, page: MemeStructure) -> tuple[float, float]:
     return measure_change(image, made, ~inside), measure_change(image, made, inside)
 
 
-def measure_all(
-    sources: Sequence[Source], ocr: RememberingOcr, judge: Judge | None, place: Path
+async def measure_all(
+    sources: Sequence[Source], ocr: RememberingOcr, judge: Judge | None, place: Path, asked: Asked
 ) -> Measurements:
     measurements = Measurements()
-    shop = Workshop(EmbeddedPlanner(), line_reader(ocr), place, kindness=rate_kindness)
-    start = time.monotonic()
-    for number, source in enumerate(sources, 1):
-        spent = time.monotonic() - start
-        print(f"\r{number} of {len(sources)} memes, {spent:.0f} s", end="", file=sys.stderr)
-        try:
-            measure(source, shop, judge, measurements)
-        except Exception as error:  # noqa: BLE001 - a crash is what is counted
-            measurements.crashes.append(f"{source.path.stem}: {error!r}")
+    start, settings = time.monotonic(), DraftSettings(mood=False)
+    calls = CallSettings(base_url=asked.base_url)
+    async with open_planner(asked.model, settings, calls, place, len(sources)) as planner:
+        shop = Workshop(planner, line_reader(ocr), place, kindness=rate_kindness)
+        for number, source in enumerate(sources, 1):
+            spent = time.monotonic() - start
+            print(f"\r{number} of {len(sources)} memes, {spent:.0f} s", end="", file=sys.stderr)
+            try:
+                await measure(source, shop, judge, measurements)
+            except Exception as error:  # noqa: BLE001 - a crash is what is counted
+                measurements.crashes.append(f"{source.path.stem}: {error!r}")
     print(file=sys.stderr)
     return measurements
 
@@ -269,45 +280,14 @@ def open_judges() -> Judges:
     )
 
 
-def show_captions() -> None:
-    """Plans for captions at which nobody looked, without pictures: coverage and direction."""
-    puns = [
-        (row.get("caption_2") or row["caption_1"], row["caption_1"], name[2:7])
-        for name, row in kindness.read_release(PUNS / "_Meta.json").items()
-        if int(name[2:7]) > kindness.SEEN_GROUPS and row["meme_sentiment"].endswith("negative")
-    ]
-    memes = [
-        (row["text"], row["text"], row["id"])
-        for row in kindness.read_release(MER)
-        if int(hashlib.sha256(row["id"].encode()).hexdigest(), 16) % 2
-    ]
-    for title, rows, samples in (
-        ("PunMemeCN, groups from 101", puns, list(kindness.read_chinese())),
-        ("MER-Bench, second half", memes, list(kindness.read_english())),
-    ):
-        ends: Counter[str] = Counter()
-        up: list[bool] = []
-        for fold in range(kindness.FOLDS):
-            judge = kindness.fit([s for s in samples if kindness.fold_of(s.group) != fold])
-            for meant, printed, group in rows:
-                if kindness.fold_of(group) == fold:
-                    end, after = plan_text(" ".join(printed.split()))
-                    ends[end] += 1
-                    if after:
-                        up.append(judge(read_caption(after)) > judge(meant))
-        print(f"\n{title}, negative captions alone: {len(rows)}")
-        for end, count in ends.most_common():
-            print(f"  {end:<42} {count} ({count / len(rows):.0%})")
-        print(f"  {'sounds kinder':<42} {sum(up)} of {len(up)} ({show_share(up)})")
-
-
-def time_one(path: Path) -> None:
-    """Reappraisal with all its checks and files, against reading the meme once.
+def time_one(path: Path, words: str) -> None:
+    """Reappraisal with given captions and all checks and files, against reading the meme once.
 
     The reference is the OCR package as it comes: it stays the same when our readers get faster.
     """
     picture = Image.open(path).convert("RGB").resize((1000, 1000), Image.Resampling.LANCZOS)
     data, reference = encode_png(picture), read_as_before()
+    wish = EditWish("large", "sad", "happy", "", words, "", "Cartoon_Anime", "Negative")
     reference(data, path.name)  # weights are loaded once, whatever follows
     line_reader(RememberingOcr(RapidReader(), None))(data, path.name)
     with tempfile.TemporaryDirectory() as place:
@@ -319,7 +299,7 @@ def time_one(path: Path) -> None:
             reference(data, source.name)
             alone.append(time.process_time() - start)
             fresh = line_reader(RememberingOcr(RapidReader(), None))
-            shop = Workshop(EmbeddedPlanner(), fresh, Path(place) / str(turn))
+            shop = Workshop(WishPlanner(wish), fresh, Path(place) / str(turn))
             start = time.process_time()
             result = asyncio.run(reappraise(Meme("large", source), shop))
             whole.append(time.process_time() - start)
@@ -330,36 +310,18 @@ def time_one(path: Path) -> None:
     )
 
 
-def make_sheet(sheet: Path, place: Path, limit: int) -> None:
-    """Write fifty caption pairs of the locked test set: negative images, and cards."""
-    notes = kindness.read_release(PUNS / "_Meta.json")
-    images = [own.path for own in list_puns(locked=True) if own.negative]
-    texts = {path.stem: " ".join(notes[path.name]["caption_1"].split()) for path in images}
-    random.Random(SEED).shuffle(images)
-    groups = [("PunMemeCN, images of the locked test set", images[:limit], Counter[str]())]
-    for title, language in (
-        ("Chinese cards, locked test set", "zh"),
-        ("English cards, locked test set", "en"),
-    ):
-        drawn = [each for each in list_texts(locked=True) if each[0].startswith(language)]
-        random.Random(SEED).shuffle(drawn)
-        texts.update(drawn)
-        groups.append((title, *draw_cards(drawn, place / "cards", limit)))
-    made, drawn_pairs = [], 0
-    with open_reader() as ocr:
-        shop = Workshop(EmbeddedPlanner(), line_reader(ocr), place, kindness=rate_kindness)
-        rows = [[(title, path, ends) for path in paths] for title, paths, ends in groups]
-        for title, path, ends in filter(None, chain.from_iterable(zip_longest(*rows))):
-            if drawn_pairs == PAIRS_RATED + SPARE:
-                break
-            result = asyncio.run(reappraise(Meme(path.stem, path), shop))
-            reason = re.split(r"[;:,]", result.reason)[0]
-            ends[result.status if result.drawn else f"{result.status}: {reason}"] += 1
-            ends["planned"] -= "cards" in title
-            drawn_pairs += result.drawn
-            made.append((title, texts[path.stem], result))
-            print(title, path.stem, result.status, flush=True)
-    endings = {title: +ends for title, _, ends in groups}
+def write_pairs(sheet: Path, titled: Mapping[str, Measurements]) -> None:
+    """Write fifty pairs to rate, and how the memes of each corpus ended."""
+    made = [
+        (title, own.texts[result.meme], result)
+        for title, own in titled.items()
+        for _, result in own.results
+        if result.drawn
+    ]
+    endings = {
+        title: Counter(str(result.status) for _, result in own.results)
+        for title, own in titled.items()
+    }
     write_sheet(sheet, made, PAIRS_RATED, endings)
 
 
@@ -376,23 +338,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure what reappraisal does.")
     parser.add_argument("--limit", type=int, default=LIMIT, help="memes of a corpus; 0: all")
     parser.add_argument("--pictures", type=Path, help="keep the folders of all memes there")
-    parser.add_argument("--sheet", type=Path, help="folder of fifty unseen pairs to rate")
+    parser.add_argument("--model", default=NO_MODEL, help="the model that plans, KIND/NAME")
+    parser.add_argument("--base-url", help="URL of its server")
+    parser.add_argument("--sheet", type=Path, help="folder of fifty pairs to rate")
     parser.add_argument("--rated", type=Path, nargs="+", help="files of raters; with --sheet")
-    parser.add_argument("--captions", action="store_true", help="unseen captions, no pictures")
     parser.add_argument("--cost", action="store_true", help="time two memes, nothing else")
     chosen = parser.parse_args(arguments)
-    if chosen.captions:
-        write_captions(chosen.sheet, PAIRS_RATED) if chosen.sheet else show_captions()
-        return 0
     if chosen.cost:
-        for name in ("en-012.png", "zh-012.png"):
-            time_one(IMAGES / name)
+        for name, words in COST.items():
+            time_one(IMAGES / name, words)
         return 0
     if chosen.rated:
         show_ratings(chosen.sheet, chosen.rated)
-        return 0
-    if chosen.sheet:
-        make_sheet(chosen.sheet, chosen.pictures or chosen.sheet.parent / "made", chosen.limit)
         return 0
     judges = open_judges()
     corpora: list[tuple[str, str, Iterable[Source], Judge | None]] = [
@@ -402,13 +359,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("Chinese", "PunMemeCN, locked test set", list_puns(locked=True), judges.chinese),
     ]
     found: dict[str, list[Measurements]] = {}
+    titled: dict[str, Measurements] = {}
     with open_reader() as ocr, tempfile.TemporaryDirectory() as temporary:
         for language, title, sources, judge in corpora:
             taken = choose(sources, chosen.limit)
             if taken:
-                measurements = measure_all(taken, ocr, judge, chosen.pictures or Path(temporary))
+                place = chosen.pictures or Path(temporary)
+                asked = Asked(chosen.model, chosen.base_url)
+                measurements = asyncio.run(measure_all(taken, ocr, judge, place, asked))
                 show(title, measurements)
+                titled[title] = measurements
                 found.setdefault(language, []).append(measurements)
+    if chosen.sheet:
+        write_pairs(chosen.sheet, titled)
     met = [summarise(language, own) for language, own in found.items()]
     return 0 if all(met) else 1
 

@@ -112,7 +112,7 @@ def test_a_reappraisal_says_what_it_took(shell: Shell) -> None:
     with serve(lambda _: "…") as url:
         ran = shell.run("reappraise", image_path("en-012"), "-m", "openai/x", "--base-url", url)
     assert " tokens sent; " in ran.err
-    plain = shell.run("reappraise", image_path("en-012"), "-m", "embedded/planner")
+    plain = shell.run("reappraise", image_path("en-012"))
     assert " tokens sent" not in plain.err
 
 

@@ -21,6 +21,7 @@ from conftest import PUBLIC
 from memantics.core.queue import AggregatedAnnotation, IndividualAnnotation, write_annotations
 from memantics.core.samples import IMAGES
 from memantics.moderation.decisions.webhooks import VARIABLE
+from tests.kinder import REPLIES
 from tests.places import ROOT
 
 SOURCES = ROOT / "src" / "memantics"
@@ -73,6 +74,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in MEMES:
         shutil.copy(IMAGES / f"{name}.png", folder / "memes")
     shutil.copy(IMAGES / "CN90008.png", folder / "meme.png")
+    shutil.copy(REPLIES, folder)
     shutil.copy(ROOT / "examples/answers/full_results.csv", folder / "answers.csv")
     settings = mm.EvaluationSettings(limit=12)
     prepare_decisions(folder)

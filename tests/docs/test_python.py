@@ -20,6 +20,7 @@ from tests import forks
 from tests.background import serve_in_background
 from tests.commands import Shell
 from tests.docs.test_commands import PAGES, SERVER, client
+from tests.kinder import REPLIES
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -74,7 +75,8 @@ frame = data.to_pandas()
 a = mm.analyze("meme.png")
 a.text, a.readings, a.harm, a.knowledge, a.save("page.html")
 mm.read_homophones("压力山大").intended
-mm.reappraise("meme.png", model="embedded/planner", target="calm").save("kinder.png")
+quiet = mm.ReappraiseSettings(mood=False)
+mm.reappraise("meme.png", model="recorded/replies.jsonl", settings=quiet).save("kinder.png")
 d = mm.Detector.train("toxicn_mm", preset="fast"); d.save("d.zip"); d = mm.Detector.load("d.zip")
 d.predict(["今天天气真好", "meme.png"]); d.explain("今天天气真好"); d.evaluate("toxicn_mm")
 kb = mm.KnowledgeStore.open("kb"); kb.query(SPARQL); kb.get("en-001")
@@ -100,6 +102,7 @@ QUERY = "SPARQL = 'SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }'\n"
 @pytest.mark.parametrize("face", ["script", "notebook"])
 def test_every_public_verb_runs_in_a_script_and_in_a_notebook(face: str, client: Path) -> None:
     shutil.copy(IMAGES / "en-035.png", client / "meme.png")
+    shutil.copy(REPLIES, client)
     Shell(client).done("kb", "import", "sample", "--store", "kb")
     with serve_in_background() as server:
         code = f"URL = {server.url!r}\n{QUERY}{SNIPPET}{CHECK}"

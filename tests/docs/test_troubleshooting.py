@@ -22,6 +22,7 @@ from tests.background import serve_in_background
 from tests.commands import Ran, Shell
 from tests.core_install import block_extras
 from tests.faults import Fault, FaultServer
+from tests.kinder import PLANNER
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -143,12 +144,12 @@ def with_port_in_use(shell: Shell) -> Ran:
 
 def with_missing_glyph(shell: Shell) -> Ran:
     image = IMAGES / "en-012.png"
-    shell.done("reappraise", image, "-m", "embedded/planner", "--out", "kinder")
+    shell.done("reappraise", image, *PLANNER, "--out", "kinder")
     plan = shell.folder / "kinder" / "en-012" / "plan.json"
     changed = json.loads(plan.read_text(encoding="utf-8"))
     changed["value"]["captions"]["1"] = "\U00012000\U00012001"
     plan.write_text(json.dumps(changed), encoding="utf-8")
-    return shell.run("reappraise", image, "-m", "embedded/planner", "--out", "kinder")
+    return shell.run("reappraise", image, *PLANNER, "--out", "kinder")
 
 
 def words(*given: str) -> Provoke:

@@ -26,6 +26,7 @@ def test_the_python_example_runs(
     page = (ROOT / "docs" / "how-to" / f"{guide}.md").read_text(encoding="utf-8")
     [code] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     (tmp_path / "memes").mkdir()
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     for name in ("en-005.png", "en-012.png"):
         shutil.copy(IMAGES / name, tmp_path / "memes")
     monkeypatch.chdir(tmp_path)

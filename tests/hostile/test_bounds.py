@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ from PIL import ImageDraw, ImageFont
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.lines import TextLine
+from memantics.core.memes import Meme
 from memantics.models.embedded import ocr
 from memantics.models.embedded.ocr import (
     MOST_LENGTH,
@@ -28,9 +30,12 @@ from memantics.moderation.detect import Detector, Moderator
 from memantics.moderation.screen import screen
 from memantics.moderation.screening import ScreenSettings, read_rows
 from memantics.understanding.reappraisal.chain import MOST_PIXELS
-from memantics.understanding.reappraise import EMBEDDED, reappraise
+from memantics.understanding.reappraisal.chain import reappraise as take_through
+from memantics.understanding.reappraisal.workshop import Workshop
+from memantics.understanding.reappraise import reappraise
 from memantics.understanding.vision.page import MOST_CAPTIONS, read_page
 from memantics.workbench.analyze import analyze
+from tests.reappraisal.benches import FixedPlanner
 from tests.scale.inline import InlineEngine
 
 
@@ -68,7 +73,8 @@ def test_a_large_picture_is_reduced(tmp_path: Path, height: int, reduced: bool) 
     picture = Pillow.new("RGB", (3000, height), "white")
     picture.paste("navy", (400, 300, 2600, 1000))
     picture.save(path, compress_level=1)
-    made = reappraise(path, model=EMBEDDED, out=tmp_path / "out", target="calm")
+    shop = Workshop(FixedPlanner(), lambda *_: (), tmp_path / "out", target="calm")
+    made = asyncio.run(take_through(Meme("large", path), shop))
     assert made.status == "done", made.reason
     size = load(made.folder / "meme.png").size
     assert size[0] * size[1] <= MOST_PIXELS

@@ -30,6 +30,7 @@ from tests.annotation.team import add_people
 from tests.commands import Ran, Shell
 from tests.construction.publish.queues import judge, make_queue, pick_memes
 from tests.construction.publish.test_publish import pun_values
+from tests.kinder import PLANNER
 from tests.local import tiny as local_tiny
 from tests.moderation.classifiers import MAPS, make_classifier
 from tests.moderation.neural import tiny
@@ -56,7 +57,7 @@ KNOWN = "build knowledge sample -m fake/builder --out built --limit 2"
 ASKED = f"{KNOWN}; build questions built -m fake/builder"
 DRAFTED = "build intents sample -m fake/drafter --out built --limit 2"
 CHATS = "build chats sample -m fake/drafter --out built --limit 2 --per-meme 1"
-KINDER = "build reappraisal kind --editor none --out built"
+KINDER = f"build reappraisal kind {' '.join(PLANNER)} --editor none --out built"
 PUBLISHED = f"{KINDER}; publish built --name kinder --licence CC0-1.0 --unreviewed"
 # What runs beforehand, with room; and what meets a full disk.
 COMMANDS = {
@@ -199,7 +200,7 @@ COMMANDS = {
     ),
     "prompts copy": ("", "prompts copy mquest/qa words --data sample"),
     "publish": (DRAFTED, "publish built --name mine --licence CC0-1.0 --unreviewed"),
-    "reappraise": ("", "reappraise memes/en-012.png -m embedded/planner --editor none --out new"),
+    "reappraise": ("", f"reappraise memes/en-012.png {' '.join(PLANNER)} --editor none --out new"),
     "report": (RUN, "report runs/* --out r.html"),
     "run": ("", RUN),
     "score": (RUN, "score runs/*"),
@@ -292,7 +293,7 @@ def prepare(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
     for name in ("en-001.png", "en-009.png", "en-012.png"):
         shutil.copy(IMAGES / name, disk / "memes")
     (disk / "kind").mkdir()
-    shutil.copy(IMAGES / "en-035.png", disk / "kind")  # a meme that the word lists rewrite
+    shutil.copy(IMAGES / "en-035.png", disk / "kind")  # a meme with recorded replies
     shutil.copy(ROOT / "examples" / "answers" / "full_results.csv", disk / "answers.csv")
     fruits = ((f"m{n}", f"so many {('pears', 'nettles')[n % 2]} {n}", n % 2) for n in range(40))
     (disk / "harm.csv").write_text(

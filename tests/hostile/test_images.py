@@ -21,7 +21,7 @@ from memantics.core.records import Form, Image, Message, Request
 from memantics.core.samples import image_path
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.wire import WireSettings, encode_request
-from memantics.understanding.reappraise import reappraise
+from memantics.understanding.reappraise import ReappraiseSettings, reappraise
 from memantics.understanding.vision.typefaces import ANTON
 from memantics.workbench.analyze import analyze
 from tests.hostile.images import (
@@ -32,6 +32,7 @@ from tests.hostile.images import (
     seeds,
     turned,
 )
+from tests.kinder import RECORDED
 
 SEED = int(os.environ.get("MEMANTICS_HOSTILE_SEED", "13"))
 CASES = int(os.environ.get("MEMANTICS_HOSTILE_CASES", "4800"))
@@ -159,7 +160,13 @@ def test_analyze_goes_on(spoiled: list[Path], tmp_path: Path) -> None:
 
 
 def test_reappraise_goes_on(spoiled: list[Path], tmp_path: Path) -> None:
-    made = reappraise(spoiled, model="embedded/planner", out=tmp_path / "kinder", target="calm")
+    made = reappraise(
+        spoiled,
+        model=RECORDED,
+        out=tmp_path / "kinder",
+        target="calm",
+        settings=ReappraiseSettings(mood=False),
+    )
     assert [one.status for one in made] == ["failed", "done", "failed"]
     assert "a.png" in made[0].reason
     kinder = made[1].save(tmp_path / "kinder.png")

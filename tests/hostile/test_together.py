@@ -29,6 +29,7 @@ from tests import forks
 from tests.commands import Shell
 from tests.hostile import test_disk as full_disks
 from tests.hostile.cases import SEED
+from tests.kinder import PLANNER
 
 MEMES = 300
 
@@ -104,7 +105,7 @@ TOGETHER = {
     ),
     "classifier": ("classifier train texts.jsonl/label --preset words --out e.zip", ["e.zip"]),
     "reappraise": (
-        "reappraise memes/en-012.png -m embedded/planner --editor none --out new",
+        f"reappraise memes/en-012.png {' '.join(PLANNER)} --editor none --out new",
         ["new/en-012/*.json", "new/en-012/*.png"],
     ),
     "perturb": (

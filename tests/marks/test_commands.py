@@ -18,6 +18,7 @@ from memantics.core.samples import image_path
 from memantics.core.stamping import ImageStamp, Making, MarkSettings, open_stamp
 from memantics.evaluation.datasets import add_release
 from tests.commands import Shell
+from tests.kinder import PLANNER
 from tests.marks.reading import AI, check_files, read_manifest
 from tests.marks.signers import write_chain
 from tests.mer_bench.samples import write_release
@@ -49,12 +50,11 @@ def find_images(folder: Path) -> list[Path]:
 
 
 def test_reappraise(shell: Shell) -> None:
-    planner = ("-m", "embedded/planner", "--versions", "2")
-    shell.run("reappraise", "memes/en-012.png", *planner, "--label", "--out", "kinder",
-              "--sign", "chain.pem", "key.pem")  # fmt: skip
+    shell.run("reappraise", "memes/en-012.png", *PLANNER, "--versions", "2", "--label",
+              "--out", "kinder", "--sign", "chain.pem", "key.pem")  # fmt: skip
     files = find_images(shell.folder / "kinder")
     assert len(files) >= 4
-    check_files(files, "composite")
+    check_files(files, AI)
     for file in files:
         (parent,) = read_manifest(file.read_bytes())["ingredients"]
         assert (parent["title"], parent["relationship"]) == ("en-012.png", "parentOf")
@@ -99,11 +99,9 @@ def test_minimal_pairs(shell: Shell) -> None:
 
 
 def test_drafts_of_reappraisals(shell: Shell) -> None:
-    shell.run("build", "reappraisal", "memes", "--editor", "embedded", "--out", "drafts")
-    check_files(find_images(shell.folder / "drafts" / "reappraised"), "composite")
-    queue = shell.folder / "drafts" / "queue"
-    if queue.exists():
-        check_files(find_images(queue / "edited"), "composite")
+    shell.run("build", "reappraisal", "memes", *PLANNER, "--editor", "embedded", "--out", "drafts")
+    check_files(find_images(shell.folder / "drafts" / "reappraised"), AI)
+    check_files(find_images(shell.folder / "drafts" / "queue" / "edited"), AI)
 
 
 def test_analyze_shows_marks_and_credentials(shell: Shell) -> None:

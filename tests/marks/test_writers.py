@@ -50,7 +50,7 @@ def wish(second: str = "I DRIFT") -> WishPlanner:
     ("editor", "planner", "source", "system"),
     [
         (None, "a person", "composite", ""),
-        (EmbeddedEditor(), "embedded/planner", "composite", ""),
+        (EmbeddedEditor(), "a person", "composite", ""),
         (Painter(), "a person", AI, "diffusers/painter"),
         (None, "openai/m, best of 3", AI, "openai/m"),
     ],

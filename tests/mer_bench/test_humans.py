@@ -24,7 +24,7 @@ from memantics.benchmarks.mer_bench.humans import (
 )
 from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
-from memantics.core.labels import OfferedVersion, Preference, append_preference
+from memantics.core.labels import PERSON, OfferedVersion, Preference, append_preference
 from memantics.core.queue import (
     AggregatedAnnotation,
     IndividualAnnotation,
@@ -169,10 +169,10 @@ def test_one_judge_has_nobody_to_win_against() -> None:
     assert list(agree_among_judges(JudgeStudy({}, {}, {}))) == []
 
 
-def prefer(name: str, chosen: int | None, *scores: float | None) -> Preference:
+def prefer(name: str, chosen: int | None, *authors: str) -> Preference:
     offered = [
-        OfferedVersion(captions=[f"{name} {n}"], by="us", status="done", score=score, kindness=0.5)
-        for n, score in enumerate(scores, 1)
+        OfferedVersion(captions=[f"{name} {n}"], by=author, status="done", kindness=0.5)
+        for n, author in enumerate(authors, 1)
     ]
     return Preference(id=name, meme=f"{name}.png", candidates=offered, chosen=chosen)
 
@@ -180,24 +180,24 @@ def prefer(name: str, chosen: int | None, *scores: float | None) -> Preference:
 def test_judges_are_compared_with_what_people_chose(tmp_path: Path) -> None:
     path = tmp_path / "kept" / "preferences.jsonl"
     for choice in (
-        prefer("a", 2, 0.5, 0.9),
-        prefer("b", 1, 0.2, 0.7, 0.1),
-        prefer("c", 1, 0.9, 0.1),
-        prefer("c", None, 0.9, 0.1),  # taken back
-        prefer("d", 1, 0.4, None),
+        prefer("a", 2, "m", "m"),
+        prefer("b", 1, "m", "m", "m"),
+        prefer("c", 1, "m", "m"),
+        prefer("c", None, "m", "m"),  # taken back
+        prefer("d", 2, "m", PERSON),  # a person's own version was not offered
     ):
         append_preference(path, choice)
     ours, kind = score_preferences(path)
-    assert (ours.label, ours.n) == ("built-in ranking", 3)
+    assert (ours.label, ours.n) == ("offered order", 3)
     assert ours.value == pytest.approx(2 / 3)
     assert ours.interval is not None
     assert ours.interval[0] < 2 / 3 < ours.interval[1]
     assert (kind.n, kind.value, kind.note) == (0, None, "4 ties")
-    assert tabulate_agreement([ours]).rows[0][:2] == ("built-in ranking", "0.667")
-    (judged,) = agree_with_choices([prefer("a", 2, None, None)], {"j": {("a", 2): 1, ("a", 1): 0}})
+    assert tabulate_agreement([ours]).rows[0][:2] == ("offered order", "0.667")
+    (judged,) = agree_with_choices([prefer("a", 2, "m", "m")], {"j": {("a", 2): 1, ("a", 1): 0}})
     assert (judged.value, judged.n) == (1.0, 1)
     empty = tmp_path / "empty.jsonl"
-    append_preference(empty, prefer("c", None, 0.9))
+    append_preference(empty, prefer("c", None, "m"))
     with pytest.raises(InputError, match="no choice between versions"):
         score_preferences(empty)
 
@@ -209,7 +209,7 @@ def test_a_run_of_the_judge_on_versions_is_a_judge_of_choices(
     judged = judge(tmp_path / "v", release, reply, rationale="RF")
     path = tmp_path / "preferences.jsonl"
     meme = next(iter(read_items(judged))).item.group
-    choice = prefer("x", 2, 0.1, 0.2)
+    choice = prefer("x", 2, "m", "m")
     append_preference(path, choice.model_copy(update={"meme": Path(meme).stem}))
     *_, rfs = score_preferences(path, [judged])
     # This judge says the same of all versions.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -11,13 +12,18 @@ from PIL import Image
 
 from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
-from memantics.core.model import Editor
+from memantics.core.model import Editor, Taken
 from memantics.core.records import Request
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.fake import ScriptedReply
 from memantics.understanding.editing import line_reader
-from memantics.understanding.reappraisal.records import TargetEmotion
-from memantics.understanding.reappraisal.stages import Planner
+from memantics.understanding.reappraisal.records import (
+    PAIRS,
+    MemeFeeling,
+    ReappraisalPlan,
+    TargetEmotion,
+)
+from memantics.understanding.reappraisal.stages import Planner, ReappraisalSubject
 from memantics.understanding.reappraisal.workshop import StageReview, Workshop
 from memantics.understanding.vision.page import MemeStructure, read_page
 from tests.vision.pictures import Print, blank, print_on
@@ -76,6 +82,25 @@ def read_again(data: bytes, name: str) -> Sequence[TextLine]:
 
 def make_meme(path: Path, name: str = "phone") -> Meme:
     return Meme(name, path)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPlanner:
+    """A planner without a model: the last caption becomes ``I DRIFT``."""
+
+    name: str = "fixed"
+
+    async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
+        return Taken(subject.id, "answered", MemeFeeling.model_validate(FEELING))
+
+    async def plan(
+        self, subject: ReappraisalSubject, feeling: MemeFeeling
+    ) -> Taken[ReappraisalPlan]:
+        texts = [caption.text for caption in subject.page.captions]
+        texts[-1:] = ["I DRIFT"] if texts else []
+        captions = {str(number): text for number, text in enumerate(texts, 1)}
+        plan = PLAN | {"captions": captions, "target": PAIRS[feeling.emotion], "scenario": []}
+        return Taken(subject.id, "answered", ReappraisalPlan.model_validate(plan))
 
 
 MOOD = {"faces": "relaxed", "captions": "relaxed", "fit": True, "reason": "Both are at ease."}

@@ -1,12 +1,9 @@
-"""Captions ranked by hand, and rules of a plan on both sides of where they turn."""
+"""Rules of a plan on both sides of where they turn."""
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
-
 import pytest
 
-from memantics.understanding.reappraisal.ranking import RankedCaptions, rank_captions, weigh
 from memantics.understanding.reappraisal.records import ReappraisalPlan
 from memantics.understanding.reappraisal.rules import (
     find_faults,
@@ -14,55 +11,8 @@ from memantics.understanding.reappraisal.rules import (
     list_words,
     only_adds,
 )
-from memantics.understanding.reappraisal.situation import UnderstoodLine
 from memantics.understanding.vision.page import MemeStructure
 from tests.reappraisal.benches import LOW, PLAN, TOP, make_page
-
-
-class Counting:
-    """Kind by the number of smiles."""
-
-    name = "smiles"
-
-    def measure(self, text: str) -> float:
-        return float(text.count("smile"))
-
-
-LINES = [UnderstoodLine("phone battery again"), UnderstoodLine("nothing left")]
-
-
-def test_scores_add_up() -> None:
-    parts = {"captions": ("a",), "intended": ("a",), "kindness": 0.2, "fluency": -1.0}
-    ranked = RankedCaptions.model_validate(parts | {"closeness": 0.5, "joke": 1.0})
-    assert ranked.score == pytest.approx(0.2 - 0.3 + 0.45 + 0.5)
-    fluent = ranked.model_copy(update={"fluency": 2.0})
-    assert fluent.score == pytest.approx(0.2 + 0.45 + 0.5), "nothing is won by common words"
-
-
-def test_captions_are_weighed_by_hand() -> None:
-    new = ("phone smile smile smile", "nothing left")
-    found = weigh(LINES, new, new, Counting())
-    assert found.kindness == 1.0, "at most one"
-    kept, length = 3 / 4, 19 / 23
-    alike = SequenceMatcher(None, LINES[0].printed, new[0], autojunk=False).ratio()
-    assert found.closeness == pytest.approx((2 * kept + (alike + length) / 2) / 3)
-    assert (found.joke, found.declined) == (1.0, "")
-    rude = weigh(LINES, ("phone smile", "idiot"), ("phone smile", "idiot"), Counting())
-    assert rude.declined == "an unkind word remains"
-
-
-def test_captions_of_anybody_are_ranked_and_the_rest_declined() -> None:
-    pytest.importorskip("pocketsphinx", reason="the extra phonetics tells English sentences")
-    old = ["So am I, you idiot"]
-    new = [["So am purple, I rookie"], ["So am I, you rookie"], ["So am I, you idiot"]]
-    best, *others = rank_captions(old, [*new, new[0]])
-    assert (best.captions, best.declined) == (("So am I, you rookie",), "")
-    assert [each.declined for each in others] == [
-        "the captions are not fluent",
-        "the captions are not kinder",
-    ]
-    assert best.score > 0
-    assert 0 < best.closeness < 1
 
 
 @pytest.fixture(scope="module")

@@ -23,10 +23,17 @@ from memantics.models.engine import AskSettings, RetrySettings
 from memantics.models.fake import FakeModel, ScriptedReply
 from memantics.understanding.reappraisal.chain import reappraise, reappraise_all
 from memantics.understanding.reappraisal.grading import EmbeddedEditor
-from memantics.understanding.reappraisal.planner import EmbeddedPlanner
-from memantics.understanding.reappraisal.records import BOTH, CHECKS, FEELING, MEME, PLAN, Mood
+from memantics.understanding.reappraisal.records import (
+    BOTH,
+    CHECKS,
+    FEELING,
+    MEME,
+    PLAN,
+    Mood,
+    TargetEmotion,
+)
 from memantics.understanding.reappraisal.rendering import LEGIBLE
-from memantics.understanding.reappraisal.stages import ModelPlanner
+from memantics.understanding.reappraisal.stages import ModelPlanner, NoPlanner
 from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
 from tests.reappraisal.benches import (
     FEELING as FEELING_VALUE,
@@ -34,6 +41,7 @@ from tests.reappraisal.benches import (
 from tests.reappraisal.benches import (
     MOOD,
     TOP,
+    FixedPlanner,
     answer,
     draw_meme_file,
     make_meme,
@@ -42,7 +50,6 @@ from tests.reappraisal.benches import (
 from tests.reappraisal.benches import (
     PLAN as PLAN_VALUE,
 )
-from tests.vision.pictures import Print, blank, print_on
 
 HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 
@@ -68,9 +75,9 @@ def run_model(
     return asyncio.run(work()), model
 
 
-def run_embedded(tmp_path: Path, **changes: Any) -> Reappraisal:
+def run_fixed(tmp_path: Path, **changes: Any) -> Reappraisal:
     path, lines = draw_meme_file(tmp_path)
-    shop = replace(make_shop(tmp_path, EmbeddedPlanner(), lines), **changes)
+    shop = replace(make_shop(tmp_path, FixedPlanner(), lines), **changes)
     return asyncio.run(reappraise(make_meme(path), shop))
 
 
@@ -217,7 +224,7 @@ def test_the_batch_goes_on_past_hostile_and_missing_images(tmp_path: Path) -> No
     bomb, text = tmp_path / "bomb.png", tmp_path / "text.png"
     Image.new("1", (12_000, 12_000)).save(bomb)
     text.write_text("no image at all")
-    shop = make_shop(tmp_path, EmbeddedPlanner(), lines)
+    shop = make_shop(tmp_path, FixedPlanner(), lines)
     memes = [
         make_meme(bomb, "bomb"),
         make_meme(text, "text"),
@@ -248,7 +255,7 @@ def test_what_stops_every_meme_is_raised(tmp_path: Path) -> None:
             raise MissingExtra("diffusers/… editors", "edit")
 
     with pytest.raises(MissingExtra):
-        run_embedded(tmp_path, editor=Absent())
+        run_fixed(tmp_path, editor=Absent())
 
 
 def test_a_second_run_asks_and_draws_nothing(tmp_path: Path) -> None:
@@ -283,33 +290,33 @@ def test_the_plan_of_another_planner_is_not_taken_over(tmp_path: Path) -> None:
 
 
 def test_an_edited_feeling_makes_a_new_plan(tmp_path: Path) -> None:
-    first = run_embedded(tmp_path)
+    first = run_fixed(tmp_path)
     edit(first.folder / FEELING, lambda stage: stage["value"].update({"emotion": "sad"}))
-    second = run_embedded(tmp_path)
+    second = run_fixed(tmp_path)
     assert second.plan is not None
     assert second.plan.target == "happy"
 
 
 def test_an_edit_that_breaks_a_rule_is_refused_with_the_reason(tmp_path: Path) -> None:
-    first = run_embedded(tmp_path)
+    first = run_fixed(tmp_path)
     edit(first.folder / PLAN, lambda stage: stage["value"].update({"target": "happy"}))
-    second = run_embedded(tmp_path)
+    second = run_fixed(tmp_path)
     assert (second.status, second.stage) == ("failed", "plan")
     assert "the target of tense is relaxed, not happy" in second.reason
     assert json.loads((second.folder / PLAN).read_text())["value"]["target"] == "happy"
 
 
 def test_an_edit_that_is_no_json_is_named(tmp_path: Path) -> None:
-    first = run_embedded(tmp_path)
+    first = run_fixed(tmp_path)
     (first.folder / PLAN).write_text("{oops")
-    second = run_embedded(tmp_path)
+    second = run_fixed(tmp_path)
     assert (second.status, second.stage) == ("failed", "plan")
     assert "plan.json" in second.reason
     assert "delete it" in second.reason
 
 
 def test_the_wanted_target_wins(tmp_path: Path) -> None:
-    result = run_embedded(tmp_path, target="calm")
+    result = run_fixed(tmp_path, target="calm")
     assert result.feeling is not None
     assert result.plan is not None
     assert (result.feeling.emotion, result.plan.target) == ("angry", "calm")
@@ -318,7 +325,7 @@ def test_the_wanted_target_wins(tmp_path: Path) -> None:
 def test_the_source_is_never_touched(tmp_path: Path) -> None:
     path, lines = draw_meme_file(tmp_path / "out" / "phone", "meme.png")
     before = path.read_bytes()
-    shop = make_shop(tmp_path, EmbeddedPlanner(), lines)
+    shop = make_shop(tmp_path, FixedPlanner(), lines)
     result = asyncio.run(reappraise(make_meme(path), shop))
     assert (result.status, result.stage) == ("failed", "reading")
     assert "choose another folder with --out" in result.reason
@@ -329,7 +336,7 @@ def test_the_source_is_never_touched(tmp_path: Path) -> None:
 
 
 def test_grading_stays_inside_of_its_mask(tmp_path: Path) -> None:
-    result = run_embedded(tmp_path, editor=EmbeddedEditor(sticker=True))
+    result = run_fixed(tmp_path, editor=EmbeddedEditor(sticker=True))
     assert result.checks is not None
     assert result.checks.changed_outside == 0
     assert result.checks.changed_inside > 0.3
@@ -343,7 +350,7 @@ def test_what_does_not_read_is_set_on_a_plate_and_is_flawed(
     tmp_path: Path, blurred: int, status: str, plate: bool
 ) -> None:
     path, lines = draw_meme_file(tmp_path)
-    shop, readings = make_shop(tmp_path, EmbeddedPlanner(), lines), 0
+    shop, readings = make_shop(tmp_path, FixedPlanner(), lines), 0
 
     def read(data: bytes, name: str) -> Sequence[TextLine]:
         nonlocal readings
@@ -362,20 +369,16 @@ def test_what_does_not_read_is_set_on_a_plate_and_is_flawed(
     assert (stage["status"], stage["reason"]) == (status, result.reason)
 
 
-def test_a_meme_that_is_not_negative_is_declined(tmp_path: Path) -> None:
-    image = blank(600, 300)
-    lines = print_on(image, Print("THE GARDEN GATE IS GREEN", 300, 80, 40))
-    image.save(tmp_path / "gate.png")
-    shop = make_shop(tmp_path, EmbeddedPlanner(), lines)
-    result = asyncio.run(reappraise(make_meme(tmp_path / "gate.png", "gate"), shop))
+@pytest.mark.parametrize("target", [None, "calm"])
+def test_without_a_model_a_meme_is_declined(tmp_path: Path, target: TargetEmotion | None) -> None:
+    path, lines = draw_meme_file(tmp_path)
+    shop = make_shop(tmp_path, NoPlanner(), lines, target=target)
+    result = asyncio.run(reappraise(make_meme(path), shop))
     assert (result.status, result.stage) == ("declined", "feeling")
+    assert result.reason.startswith("captions need a model")
     stage = json.loads((result.folder / FEELING).read_text(encoding="utf-8"))
     assert (stage["status"], stage["reason"]) == ("declined", result.reason)
-    told = asyncio.run(
-        reappraise(make_meme(tmp_path / "gate.png", "gate"), replace(shop, target="calm"))
-    )
-    assert (told.status, told.stage) == ("declined", "plan")
-    assert "no rewriting is kinder" in told.reason
+    assert not (result.folder / MEME).exists()
 
 
 def test_a_reviewer_may_edit_and_skip(tmp_path: Path) -> None:
@@ -390,11 +393,11 @@ def test_a_reviewer_may_edit_and_skip(tmp_path: Path) -> None:
             return better
         return value
 
-    result = run_embedded(tmp_path, review=review)
+    result = run_fixed(tmp_path, review=review)
     assert seen == ["feeling", "plan"]
     assert result.plan is not None
     assert result.plan.captions["2"] == "I SMILE"
-    skipped = run_embedded(tmp_path, review=lambda *_: None)
+    skipped = run_fixed(tmp_path, review=lambda *_: None)
     assert (skipped.status, skipped.stage) == ("skipped", "feeling")
 
 
@@ -412,7 +415,7 @@ def test_captions_are_material_and_no_instructions(tmp_path: Path) -> None:
 
 def test_a_workshop_without_editor_changes_captions_only(tmp_path: Path) -> None:
     path, lines = draw_meme_file(tmp_path)
-    shop: Workshop = make_shop(tmp_path, EmbeddedPlanner(), lines)
+    shop: Workshop = make_shop(tmp_path, FixedPlanner(), lines)
     result = asyncio.run(reappraise(make_meme(path), shop))
     assert result.checks is not None
     old, new = Image.open(path).convert("RGB"), Image.open(result.folder / MEME)

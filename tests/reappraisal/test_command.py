@@ -16,9 +16,8 @@ from memantics.core.samples import IMAGES
 from memantics.understanding.reappraisal.records import ReappraisalPlan
 from memantics.understanding.reappraise import find_memes
 from tests.commands import Shell
+from tests.kinder import PLANNER
 from tests.reappraisal.benches import PLAN
-
-PLANNER = ("--model", "embedded/planner")
 
 
 def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> None:
@@ -28,7 +27,7 @@ def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> 
     ran = shell.run("reappraise", meme, *PLANNER, "--target", "calm")
     assert ran.code == 0, ran
     assert "angry -> calm" in ran.out
-    assert "a baseline" in ran.out
+    assert "1 of 1 done" in ran.out
     folder = shell.folder / "reappraised" / "my_meme"
     assert {path.name for path in folder.iterdir()} == {
         "before-after.png",
@@ -50,8 +49,22 @@ def test_without_a_model_one_line_says_so(shell: Shell) -> None:
     shutil.copy(IMAGES / "en-012.png", shell.folder / "meme.png")
     ran = shell.run("reappraise", "meme.png")
     assert ran.code == 0, ran
-    assert "captions need a model: add --model KIND/NAME" in " ".join(ran.out.split())
+    assert "captions need a model: name one (--model KIND/NAME" in " ".join(ran.out.split())
     assert not (shell.folder / "reappraised" / "meme" / "meme.png").exists()
+
+
+def test_the_word_lists_no_longer_plan(shell: Shell) -> None:
+    shutil.copy(IMAGES / "en-012.png", shell.folder / "meme.png")
+    assert "embedded/planner" in shell.refused("reappraise", "meme.png", "-m", "embedded/planner")
+
+
+def test_drafts_without_a_model_are_declined_with_the_reason(shell: Shell) -> None:
+    (shell.folder / "memes").mkdir()
+    shutil.copy(IMAGES / "en-012.png", shell.folder / "memes")
+    said = shell.done("build", "reappraisal", "memes", "--out", "built")
+    assert "en-012: declined: captions need a model" in " ".join(said.split())
+    assert "0 drafts" in said
+    assert not [*(shell.folder / "built").rglob("*.png")]
 
 
 def test_hostile_images_are_refused(shell: Shell) -> None:

@@ -29,6 +29,7 @@ from memantics.understanding.reappraisal.faces import (
 )
 from memantics.understanding.reappraisal.grading import EmbeddedEditor
 from memantics.understanding.vision.regions import PixelBox
+from tests.kinder import RECORDED
 from tests.reappraisal.test_choosing import HASTY
 from tests.reappraisal.test_diffusers import make_pipeline
 from tests.reappraisal.yunet import write_detector
@@ -180,21 +181,22 @@ def test_a_pipeline_repaints_the_face_of_a_meme(tmp_path: Path) -> None:
     params = {"steps": "2", "longest": "32"}
     made = mm.reappraise(
         IMAGES / "en-012.png",
-        model="embedded/planner",
+        model=RECORDED,
         target="calm",
         editor=f"diffusers/{folder}",
         out=tmp_path / "faces",
-        settings=mm.ReappraiseSettings(editor_params=params, face=["300,300,80,80"]),
+        settings=mm.ReappraiseSettings(editor_params=params, face=["300,300,80,80"], mood=False),
     )
     assert made.status == "done", made.reason
     assert made.checks is not None
     assert any("faces repainted: 1" in note for note in made.checks.notes)
     plain = mm.reappraise(
         IMAGES / "en-012.png",
-        model="embedded/planner",
+        model=RECORDED,
         target="calm",
         editor="embedded",
         out=tmp_path / "plain",
+        settings=mm.ReappraiseSettings(mood=False),
     )
     pictures = [Image.open(own.folder / "meme.png").convert("RGB") for own in (made, plain)]
     one, other = (np.asarray(own).astype(int) for own in pictures)

@@ -10,9 +10,7 @@ import pytest
 from memantics.core.errors import InputError, MissingExtra
 from memantics.moderation import measure_negative
 from memantics.understanding.reappraisal import negative
-from memantics.understanding.reappraisal.messages import say
 from memantics.understanding.reappraisal.negative import estimate_negative
-from research.protocol import read_log
 
 
 @pytest.mark.parametrize("insult", ["you are a mental deficient!", "你懂个锤子"])
@@ -66,14 +64,3 @@ def test_the_value_that_means_negative_may_be_named(tmp_path: Path) -> None:
     for given in (None, ["bad"], ["neg", "pos"]):
         with pytest.raises(InputError):
             measure_negative(label, negative=given)
-
-
-def test_the_message_quotes_the_locked_test_set() -> None:
-    found = {
-        one["study"]: one["metrics"]["lists or classifier: recall of negative"]["value"]
-        for one in read_log()
-        if one["part"] == "test" and one["study"].startswith("negative or not/")
-    }
-    told = say("not_negative")
-    for value in found.values():
-        assert f"{100 - 100 * value:.0f} %" in told

@@ -93,7 +93,6 @@ READERS = {
     "understanding/phonetics/senses.py:read_jieba": _PACKAGE,
     "understanding/reappraisal/kindness.py:_load_weights": _PACKAGE,
     "understanding/reappraisal/negative.py:load_heads": _PACKAGE,
-    "understanding/reappraisal/lexicon.py:read_lexicon": _PACKAGE,
     "understanding/vision/roles.py:load_model": _PACKAGE,
     "web/page.py:read_asset": _PACKAGE,
     "web/phrases.py:read_phrases": _PACKAGE,

@@ -23,7 +23,7 @@ PLACES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "src/memantics
 # The glossary and the changelog name replaced terms; readability.md quotes texts from before.
 QUOTING = {"docs/glossary.md", "CHANGELOG.md", "docs/research/readability.md"}
 # Folders whose texts are data or prompts: their words are not ours to change.
-DATA_FOLDERS = {"prompts", "sample", "sample_data", "lexicons", "expected", "fonts", "dimensions"}
+DATA_FOLDERS = {"prompts", "sample", "sample_data", "expected", "fonts", "dimensions"}
 # Terms that need another pattern than the term as whole words, singular or plural.
 PATTERNS = {
     "because": r"(?<=[`'\"])because(?=[`'\"])|\Abecause\Z",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from memantics.models import fake
 from memantics.serve.settings import (
     DecisionSettings,
     Intake,
@@ -16,6 +18,7 @@ from memantics.serve.settings import (
     Token,
     digest,
 )
+from tests.kinder import MODEL, reply
 from tests.moderation.policies.scripted import POLICIES
 from tests.serve.site import Clock, Site, serving
 
@@ -38,14 +41,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def site(place: Path) -> Iterator[Site]:
-    """Open, as on one's own machine; a fake model is connected, and decisions are recorded."""
+    """Open, as on one's own machine; fake models are connected, and decisions are recorded."""
     settings = ServeSettings(
-        models=ServedModels(models=("fake/builder",), attributes=("TOXICITY=sample",)),
+        models=ServedModels(models=("fake/builder", MODEL), attributes=("TOXICITY=sample",)),
         bounds=Intake(deadline=120),
         state=place / "open",
         decisions=DecisionSettings(str(place / "decisions.db"), POLICIES / "forum.md"),
     )
-    with serving(settings, place / "home") as made:
+    with mock.patch.dict(fake.SCRIPTS, kinder=reply), serving(settings, place / "home") as made:
         yield made
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from memantics.core.samples import IMAGES
 from tests.commands import Shell
+from tests.kinder import MODEL
 from tests.places import ROOT
 from tests.serve.site import MEME, Site
 
@@ -54,9 +54,10 @@ def test_the_examples_for_curl_run(site: Site, client: Path) -> None:
 def test_the_examples_for_python_run(site: Site, client: Path) -> None:
     with_client, plain = (block.replace(ADDRESS, site.address) for block in blocks("python"))
     assert "scored 0." in run([sys.executable, "-c", with_client], client)
-    assert run([sys.executable, "-c", plain], client).startswith("declined ")
-    shutil.copy(IMAGES / "en-012.png", client / "meme.png")
-    assert not run([sys.executable, "-c", plain], client)
+    alone = plain.replace(', "model": "openai/NAME"', "")
+    assert run([sys.executable, "-c", alone], client).startswith("declined captions need a model")
+    assert not (client / "kinder.png").exists()
+    assert not run([sys.executable, "-c", plain.replace("openai/NAME", MODEL)], client)
     assert (client / "kinder.png").read_bytes().startswith(b"\x89PNG")
 
 

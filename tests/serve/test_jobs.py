@@ -19,13 +19,13 @@ import pytest
 from memantics.serve.inputs import JobRecord
 from memantics.serve.jobs import LEASE, TRIES, JobStore
 from memantics.serve.refusals import Refusal
-from memantics.understanding import EMBEDDED
 from tests.commands import Shell
+from tests.kinder import MODEL
 from tests.serve.site import MEME, Clock, Site
 
 pytestmark = pytest.mark.slow
 
-PLANNED = {"target": "happy", "model": EMBEDDED}
+PLANNED = {"target": "relaxed", "model": MODEL}
 FILE = {"image": ("meme.png", MEME.read_bytes(), "image/png")}
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from memantics.core.marks import read_mark
 from memantics.core.samples import image_path
+from tests.kinder import MODEL
+from tests.marks.reading import AI
 from tests.serve.site import Site
 
 pytestmark = pytest.mark.slow
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 def test_the_service(site: Site) -> None:
     file = {"image": ("meme.png", image_path("en-035").read_bytes(), "image/png")}
-    asked = {"model": "embedded/planner"}
+    asked = {"model": MODEL}
     with site.client() as client:
         plain = client.post("/v1/reappraise", files=file, data=asked)
         labelled = client.post("/v1/reappraise", files=file, data={**asked, "label": "true"})
@@ -28,7 +30,7 @@ def test_the_service(site: Site) -> None:
     for picture in pictures:
         mark = read_mark(picture)
         assert mark is not None
-        assert mark.source == "composite"
+        assert mark.source == AI
         heights.append(int.from_bytes(picture[20:24], "big"))
     assert heights[0] < heights[1]
 
@@ -39,10 +41,10 @@ def test_the_studio_labels_what_it_offers(site: Site) -> None:
     with site.client() as client:
         found = [
             client.post(f"/studio/kinder{query}", content=data, headers=headers).json()
-            for query in ("", "?label=false")
+            for query in (f"?model={MODEL}", f"?model={MODEL}&label=false")
         ]
     pictures = [base64.b64decode(one["picture"].partition(",")[2]) for one in found]
     marks = [read_mark(picture) for picture in pictures]
-    assert [mark and mark.source for mark in marks] == ["composite", "composite"]
+    assert [mark and mark.source for mark in marks] == [AI, AI]
     labelled, plain = (int.from_bytes(picture[20:24], "big") for picture in pictures)
     assert labelled > plain == int.from_bytes(data[20:24], "big")

@@ -14,18 +14,21 @@ from urllib.request import Request, urlopen
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from memantics.core.errors import ImageError, InputError
 from memantics.core.labels import read_choices
 from memantics.core.samples import image_path
+from memantics.models import fake
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
 from memantics.serve.settings import ServedModels
 from memantics.serve.studio.routes import StudioRecord, check_picture, is_harmful
 from memantics.workbench.studio import Studio, find_homophones, judge, tell_sample_meaning
 from tests.browser import Watched, launch, watch
+from tests.kinder import MODEL, reply
 from tests.serve.visiting import (
+    WAIT,
     assert_at_home,
     draw_text,
     fits,
@@ -50,12 +53,20 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MEMANTICS_HOME", str(folder))
+        patch.setitem(fake.SCRIPTS, "kinder", reply)
         yield folder
 
 
 @pytest.fixture(scope="module")
 def address(home: Path) -> Iterator[str]:
     with serve_pages(ServedModels()) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def connected(home: Path) -> Iterator[str]:
+    """A service with a model that has replies about some memes."""
+    with serve_pages(ServedModels(models=(MODEL,))) as served:
         yield served
 
 
@@ -74,7 +85,7 @@ def test_chinese_shows_without_a_font_of_the_machine(seen: Watched, address: str
 
 
 @pytest.mark.slow
-def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, address: str) -> None:
+def test_a_dropped_meme_is_read_heard_judged_and_declined(seen: Watched, address: str) -> None:
     page = seen.page
     page.goto(address)
     hand_over(page, "dragenter", "x.png", b"")
@@ -115,11 +126,24 @@ def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, addr
     expect(page.locator("#no-model")).to_contain_text("none is connected")
     expect(page.locator("#no-model code")).to_contain_text("memantics serve --model openai/NAME")
 
-    # It is declined with the reason, which names no flag; another one is made kinder.
+    # It is declined with the reason, which names no flag.
     declined = page.locator("#part-kinder").get_by_text("No kinder version could be made")
-    expect(declined).not_to_contain_text("--")
-    hand_over(page, "drop", "tea.png", image_path("CN90008").read_bytes())
-    expect(page.locator("#part-kinder .by")).to_contain_text("baseline")
+    expect(declined).to_contain_text("new captions need a model, and this service has none")
+    assert page.locator("#part-kinder").get_by_role("button", name="Create a version").count() == 0
+    page.goto(f"{address}/?lang=zh")
+    hand_over(page, "drop", "lunch.png", PUN.read_bytes())
+    expect(page.locator("#part-kinder")).to_contain_text("改写文字需要模型，而本服务没有接入模型")
+    page.goto(f"{address}/?lang=en")
+    hand_over(page, "drop", "lunch.png", PUN.read_bytes())
+    expect(page.locator("#part-text .said")).to_have_text("最近有点键忘 ")
+
+    page.get_by_role("button", name="Another meme").click()
+    expect(page.get_by_role("heading", name="Analyse a meme")).to_be_visible()
+    assert page.locator("#picture").get_attribute("src") is None
+
+
+def move_slider(page: Page) -> None:
+    """Compare before and after with the keyboard."""
     slider = page.get_by_role("slider", name="Slide to compare before and after")
     before = page.locator(".slide .before")
     half = before.evaluate("one => getComputedStyle(one).clipPath")
@@ -131,24 +155,29 @@ def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, addr
     assert before.evaluate("one => getComputedStyle(one).clipPath") != half
     expect(page.locator("#status")).not_to_be_empty()
 
-    page.get_by_role("button", name="Another meme").click()
-    expect(page.get_by_role("heading", name="Analyse a meme")).to_be_visible()
-    assert page.locator("#picture").get_attribute("src") is None
-
 
 @pytest.mark.slow
 def test_versions_are_offered_taken_taken_back_and_written_in_own_words(
     browser: Browser, home: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "preferences.jsonl"
-    with serve_pages(ServedModels(preferences=file)) as address, visit(browser) as watched:
+    with (
+        serve_pages(ServedModels(models=(MODEL,), preferences=file)) as address,
+        visit(browser) as watched,
+    ):
         page = watched.page
         page.goto(f"{address}/#en-012")
-        expect(page.get_by_text("without the image and your name")).to_be_visible()
+        declined = page.locator("#part-kinder").get_by_text("No kinder version could be made")
+        expect(declined).to_contain_text("new captions need a model; choose one of this service")
         assert "Nothing you bring here is kept" not in page.inner_text("body")
+        page.get_by_role("button", name="Create a version with fake/kinder").click()
+        expect(page.locator("#part-kinder .by")).to_contain_text("plan by fake/kinder")
+        expect(page.get_by_text("without the image and your name")).to_be_visible()
+        move_slider(page)
+        expect(page.locator("#part-kinder")).to_contain_text("angry → calm")
         page.get_by_role("button", name="Show other versions").click()
         offered = page.locator(".version")
-        expect(offered.nth(1)).to_be_visible()
+        expect(offered.nth(1)).to_be_visible(timeout=3 * WAIT)  # all versions are drawn first
         count = offered.count()
         offered.nth(1).click()
         expect(offered.nth(1)).to_have_attribute("aria-pressed", "true")
@@ -278,10 +307,17 @@ def test_a_harmful_meme_is_blurred_until_asked_for_and_opens_by_link(
 
 @pytest.mark.slow
 def test_page_and_data_are_saved_on_request(
-    seen: Watched, browser: Browser, address: str, tmp_path: Path
+    browser: Browser, connected: str, tmp_path: Path
 ) -> None:
-    page = seen.page
-    page.goto(f"{address}/?lang=zh#CN90008")
+    with visit(browser) as watched:
+        save_page_and_data(watched.page, browser, connected, tmp_path)
+        assert_at_home(watched, connected)
+
+
+def save_page_and_data(page: Page, browser: Browser, connected: str, tmp_path: Path) -> None:
+    page.goto(f"{connected}/?lang=zh#CN90008")
+    expect(page.locator("#part-kinder")).to_contain_text("改写文字需要模型，请选择本服务的一个模型")
+    page.get_by_role("button", name="用 fake/kinder 生成版本").click()
     expect(page.locator(".slide")).to_be_visible()
     with page.expect_download() as got:
         page.get_by_role("button", name="保存为 JSON").click()

@@ -56,7 +56,7 @@ def evaluate(done: Measured) -> None:
 @app.command("eval-negative")
 @expose(moderation.measure_negative)
 def evaluate_gate(found: moderation.NegativeGate) -> None:
-    """Measure how well reappraise recognises negative memes, on labelled memes."""
+    """Measure how well word lists and the shipped classifier recognise negative memes."""
     show_table(found.table())
     print_lines(found.notes)
 
@@ -104,7 +104,7 @@ def use(
         str, Flag("Topic for which to deactivate the classifier.", metavar="TOPIC")
     ] = "",
 ) -> None:
-    """Set the classifier that analyze, reappraise, screen and embedded/reader use."""
+    """Set the classifier that analyze, screen and embedded/reader use."""
     if model and forget:
         raise InputError("a classifier and --forget cannot be combined", hint="give one of them")
     if forget:

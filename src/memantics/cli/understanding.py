@@ -44,7 +44,6 @@ from memantics.core.parameters import Argument, Flag, TokenPrices
 from memantics.core.result import Table
 from memantics.core.samples import copy as copy_samples
 from memantics.understanding import (
-    EMBEDDED,
     Reappraisal,
     ReappraisalDrafts,
     ReappraisalStage,
@@ -306,7 +305,7 @@ def _end_reappraisal(results: Sequence[Reappraisal]) -> None:
     defaults={"concurrency": 8},
     first=("target", "model", "editor", "out", "interactive", "versions", "choose"),
 )
-def reappraise(results: Sequence[Reappraisal], model: str, versions: int) -> None:
+def reappraise(results: Sequence[Reappraisal], versions: int) -> None:
     """Rewrite negative memes: new captions in place, panels and layout kept."""
     out, shown = console(), understanding.tabulate_results(results)
     if shown.rows:
@@ -327,11 +326,10 @@ def reappraise(results: Sequence[Reappraisal], model: str, versions: int) -> Non
         for note, memes in notes.items():
             of_all = len(memes) == len(drawn)
             out.print(plain(note if of_all else f"{', '.join(memes)}: {note}", "dim"))
-        by = " Planned by our lexicon, a baseline." if model == EMBEDDED else ""
         count = Counter(result.status for result in results)
         left = "".join(f", {count[name]} {name}" for name in ("flawed", "declined") if count[name])
         place = drawn[0].folder.parent
-        out.print(plain(f"{count['done']} of {len(results)} done{left}: {place}.{by}"))
+        out.print(plain(f"{count['done']} of {len(results)} done{left}: {place}."))
 
 
 def _count(made: ReappraisalDrafts) -> dict[str, object]:

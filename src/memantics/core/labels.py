@@ -8,10 +8,10 @@ the same ``id`` replaces the earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Literal, TypeVar, cast
+from typing import Generic, Literal, TypeVar
 
 import orjson
 from pydantic import Field
@@ -19,7 +19,6 @@ from pydantic import Field
 from memantics.core.data import read_records
 from memantics.core.errors import DataError
 from memantics.core.files import AppendOnlyFile, refuse_unwritable
-from memantics.core.plugins import Plugins
 from memantics.core.records import Closed
 from memantics.core.result import Result
 
@@ -132,19 +131,6 @@ class Judge:
 
 
 Judges = Mapping[str, Judge]  # active classifiers by topic
-# Packages are named as text and not imported, so that using a classifier does not import training
-# code.
-_OPENERS: Plugins[Callable[[Sequence[str] | None], Judges]] = Plugins(
-    "memantics.classifiers",
-    cast("type[Callable[[Sequence[str] | None], Judges]]", Callable),
-    {"ours": "memantics.moderation.classifiers:open_judges"},
-)
-
-
-def find_judges(topics: Sequence[str] | None = None) -> Judges:
-    """Return the active classifiers by topic."""
-    opener = _OPENERS.find("ours")
-    return opener(topics) if opener else {}
 
 
 def name_judges(judges: Judges) -> str:
@@ -156,17 +142,18 @@ def name_judges(judges: Judges) -> str:
     return ", ".join(f"{judge.name}@{judge.version}" for _, judge in sorted(judges.items()))
 
 
+PERSON = "a person"  # the author of a version that a user wrote
+
+
 class OfferedVersion(Closed):
     """One candidate version of a meme: its captions, who wrote them, and the check results.
 
-    ``score`` is the ranking score. ``kindness`` is the score of the classifier for kind captions,
-    if known.
+    ``kindness`` is the score of the classifier for kind captions, if it was asked.
     """
 
     captions: list[str] = Field(max_length=40)
     by: str = Field(max_length=200)
     status: Literal["done", "flawed"]
-    score: float | None = None
     kindness: float | None = None
 
 

@@ -21,7 +21,7 @@ from memantics.benchmarks.plugin import HumanExport
 from memantics.benchmarks.registry import Benchmark, find_benchmark, find_benchmarks
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError, InputError
-from memantics.core.labels import read_choices
+from memantics.core.labels import PERSON, read_choices
 from memantics.core.parameters import Argument, Flag, QueueAnnotations
 from memantics.core.queue import ANNOTATIONS, AggregatedAnnotation, read_annotations
 from memantics.core.records import Score, format_value, show_span
@@ -522,8 +522,8 @@ def score_preferences(
 ) -> list[Score]:
     """Compare people's choices among versions of a meme with the ranking by judges.
 
-    The built-in ranking and the kindness classifier (a model that scores kind captions) are the
-    judges. Runs of a benchmark that judges edits add further judges.
+    The order in which the versions were offered and the kindness classifier (a model that scores
+    kind captions) are the judges. Runs of a benchmark that judges edits add further judges.
 
     Args:
         file: ``preferences.jsonl``, written by ``reappraise --choose`` and by the studio.
@@ -546,15 +546,13 @@ def score_preferences(
             f"{file} holds no choice between versions",
             hint="record choices with 'memantics reappraise --versions 4 --choose N'",
         )
-    judges: dict[str, dict[tuple[str, int], float]] = {"built-in ranking": {}, "kindness": {}}
+    judges: dict[str, dict[tuple[str, int], float]] = {"offered order": {}, "kindness": {}}
     for choice in found:
         for number, offered in enumerate(choice.candidates, 1):
-            for name, value in (
-                ("built-in ranking", offered.score),
-                ("kindness", offered.kindness),
-            ):
-                if value is not None:
-                    judges[name][choice.id, number] = value
+            if offered.by != PERSON:  # a person's own version is added last
+                judges["offered order"][choice.id, number] = -number
+            if offered.kindness is not None:
+                judges["kindness"][choice.id, number] = offered.kindness
     for run in map(find_folder, runs):
         judges[f"RFS, {run.name}"] = {
             (choice.id, number): value

@@ -351,7 +351,7 @@ def find_classifier(name: str | Path) -> Path:
 
 
 def use_classifier(path: str | Path) -> tuple[str, Path]:
-    """Make a classifier the default for its topic in analyze, reappraise, screen and others.
+    """Make a classifier the default for its topic in analyze, screen and others.
 
     Returns the topic and the path. Raises InputError if the classifier needs an encoder folder,
     which other commands cannot open.

@@ -1,4 +1,4 @@
-"""Errors of the gate of ``reappraise``, which decides whether a meme is negative."""
+"""Errors of word lists and a classifier that estimate whether captions are negative."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def measure_negative(
     split: PartFlag = "all",
     negative: NegativeClasses = None,
 ) -> NegativeGate:
-    """Measure how well ``reappraise`` recognises negative memes, on labelled memes.
+    """Measure how well word lists and the shipped classifier recognise negative memes.
 
     The gate counts a meme as negative if its word lists or its classifier say so. Its shipped
     classifier was fitted on the development sets of PunMemeCN and MER-Bench, so metrics on all of

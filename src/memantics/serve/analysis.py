@@ -30,7 +30,7 @@ from memantics.serve.inputs import (
 from memantics.serve.jobs import ENDED, JobKind, StoredJob, show_analysis
 from memantics.serve.refusals import ERRORS, Refusal
 from memantics.serve.settings import TokenScope
-from memantics.understanding import EMBEDDED, read_homophones
+from memantics.understanding import read_homophones
 
 router = APIRouter(prefix="/v1", responses=ERRORS)
 ACCEPTED: dict[int | str, dict[str, Any]] = {
@@ -107,8 +107,7 @@ async def post_reappraise(request: Request) -> Response:
     owner = service.access.admit(request, "reappraise")
     body, image = await read_upload(request, inputs.ReappraiseBody, service.loader)
     asked = body.with_model or body.model
-    named = body.model == EMBEDDED
-    model = EMBEDDED if named else find_model(service, body.model) if asked else None
+    model = find_model(service, body.model) if asked else None
     options = {"model": model, "target": body.target, "versions": body.versions}
     options["label"] = body.label
     return await accept(service, "reappraise", owner, options, image)

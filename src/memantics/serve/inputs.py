@@ -370,9 +370,7 @@ class ReappraiseBody(ClosedBody):
 
     image: str = Field(description=_IMAGE)
     with_model: bool = False
-    model: str | None = Field(
-        default=None, description="One of the service's models, or embedded/planner (word lists)."
-    )
+    model: str | None = Field(default=None, description="One of the service's models.")
     target: TargetEmotion | None = None
     versions: int = Field(
         default=1, ge=1, le=8, description="Number of versions to create and rank. Default: 1."

@@ -50,13 +50,12 @@ if TYPE_CHECKING:
     from memantics.understanding.puns import read_captions as read_captions
     from memantics.understanding.puns import read_homophones as read_homophones
     from memantics.understanding.puns import score_readings as score_readings
-    from memantics.understanding.reappraisal.planner import EMBEDDED as EMBEDDED
-    from memantics.understanding.reappraisal.planner import NO_MODEL as NO_MODEL
     from memantics.understanding.reappraisal.records import MEME as MEME
     from memantics.understanding.reappraisal.records import PAGE as PAGE
     from memantics.understanding.reappraisal.records import SHEET as SHEET
     from memantics.understanding.reappraisal.records import Shape as Shape
     from memantics.understanding.reappraisal.records import TargetEmotion as TargetEmotion
+    from memantics.understanding.reappraisal.stages import NO_MODEL as NO_MODEL
     from memantics.understanding.reappraisal.workshop import Reappraisal as Reappraisal
     from memantics.understanding.reappraisal.workshop import ReappraisalStage as ReappraisalStage
     from memantics.understanding.reappraise import ReappraisalDrafts as ReappraisalDrafts

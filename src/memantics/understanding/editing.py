@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 from memantics.core.errors import InputError
-from memantics.core.labels import find_judges
 from memantics.core.lines import TextLine, explain_unread
 from memantics.core.model import Editor
 from memantics.core.parameters import Flag, TextTaken
@@ -21,13 +20,13 @@ from memantics.models.kinds import ModelSettings
 from memantics.understanding.captions.mine import sees_nothing
 from memantics.understanding.reappraisal.faces import BY_MODEL, FaceEditor, FaceFinder, open_faces
 from memantics.understanding.reappraisal.grading import EmbeddedEditor
-from memantics.understanding.reappraisal.planner import (
-    EMBEDDED,
+from memantics.understanding.reappraisal.stages import (
     NO_MODEL,
-    EmbeddedPlanner,
+    ModelPlanner,
+    MoodJudge,
     NoPlanner,
+    Planner,
 )
-from memantics.understanding.reappraisal.stages import ModelPlanner, MoodJudge, Planner
 from memantics.understanding.vision.regions import ReadLines
 from memantics.understanding.vision.roles import read_image_text
 from memantics.web.phrases import PageLanguage
@@ -141,10 +140,9 @@ class ReappraiseSettings(DraftSettings):
     language: Annotated[PageLanguage, Flag("Language of the page of versions: en or zh.")] = "en"
 
 
-EMOTION = "emotion"  # topic of the emotion classifiers
 PlanModel = Annotated[
     str,
-    Flag("Planner: a model KIND/NAME, or embedded/planner (word lists, a baseline).", "--model -m"),
+    Flag("Model that plans, KIND/NAME. Without one, every meme is declined.", "--model -m"),
 ]
 
 
@@ -189,12 +187,11 @@ async def open_planner(
     memes: int,
     progress: ProgressWatch | None = None,
 ) -> AsyncIterator[Planner]:
-    """Open the planner: a model that logs its calls in the folder, or the package's own planner."""
-    if model in (EMBEDDED, NO_MODEL):
+    """Open a model that logs its calls in the folder, or the planner that declines every meme."""
+    if model == NO_MODEL:
         if settings.critic_model is not None:
             raise InputError("--critic-model needs --model", hint="add --model, or remove it")
-        judge = find_judges([EMOTION]).get(EMOTION)
-        yield NoPlanner() if model == NO_MODEL else EmbeddedPlanner(judge=judge)
+        yield NoPlanner()
         return
     named = settings.critic_model or model
     watches = split_watch(progress, 2)

@@ -52,7 +52,6 @@ from memantics.understanding.reappraisal.dataset import (
     write_reappraisal_queue,
 )
 from memantics.understanding.reappraisal.kindness import rate_kindness
-from memantics.understanding.reappraisal.planner import EMBEDDED, NO_MODEL
 from memantics.understanding.reappraisal.records import (
     MEME,
     PAGE,
@@ -64,6 +63,7 @@ from memantics.understanding.reappraisal.records import (
     TargetEmotion,
 )
 from memantics.understanding.reappraisal.rules import pass_gate
+from memantics.understanding.reappraisal.stages import NO_MODEL
 from memantics.understanding.reappraisal.workshop import (
     ENDINGS,
     Reappraisal,
@@ -75,8 +75,8 @@ from memantics.understanding.versions import keep_choice, show_versions
 from memantics.understanding.vision.roles import read_image_text
 
 __all__ = [
-    "EMBEDDED",
     "MEME",
+    "NO_MODEL",
     "PAGE",
     "SHEET",
     "DraftSettings",
@@ -161,8 +161,8 @@ async def reappraise_async(
     See :func:`reappraise` for arguments, result and errors.
 
     Example:
-        >>> asyncio.run(mm.reappraise_async("meme.png", model="embedded/planner")).status
-        'done'
+        >>> asyncio.run(mm.reappraise_async("meme.png")).status
+        'declined'
     """
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
@@ -229,8 +229,7 @@ def reappraise(
 
     Args:
         image: One image file, or a list of image files and folders of memes.
-        model: Model that plans, ``KIND/NAME``, or ``embedded/planner`` (word lists, a baseline).
-            Without one, every meme is declined.
+        model: Model that plans, ``KIND/NAME``. Without one, every meme is declined.
         target: The new emotion. Default: the counterpart of the meme's emotion.
         editor: Who repaints the image: ``none`` (captions only), ``embedded`` (light and
             colours), ``openai-images/NAME`` or ``diffusers/PATH``.
@@ -249,7 +248,8 @@ def reappraise(
         ImageError: An image file does not exist.
 
     Example:
-        >>> kinder = mm.reappraise("meme.png", model="embedded/planner", target="calm")
+        >>> quiet = mm.ReappraiseSettings(mood=False)
+        >>> kinder = mm.reappraise("meme.png", model="recorded/replies.jsonl", settings=quiet)
         >>> kinder.save("kinder.png")
         PosixPath('kinder.png')
     """
@@ -337,15 +337,15 @@ async def _reappraise_all(memes: Sequence[Meme], order: _Order, given: _Shop) ->
 
 
 async def _read_for(memes: Sequence[Meme], model: str, text: TextChoice) -> Sequence[Meme]:
-    """Add homophone notes to memes for a model; without a model, the planner reads them itself."""
-    return memes if model in (EMBEDDED, NO_MODEL) else await read_once(memes, text=text)
+    """Add homophone notes to memes for a model."""
+    return memes if model == NO_MODEL else await read_once(memes, text=text)
 
 
 async def _take_all(memes: Sequence[Meme], shop: Workshop, order: _Order) -> Results:
     """Reappraise memes in order; with a model, its client reports the progress."""
-    embedded = order.model in (EMBEDDED, NO_MODEL)
-    watch = order.progress if embedded and shop.review is None else None
-    width = 1 if embedded or shop.review else order.calls.concurrency
+    alone = order.model == NO_MODEL
+    watch = order.progress if alone and shop.review is None else None
+    width = 1 if alone or shop.review else order.calls.concurrency
     results: list[Reappraisal] = []
     start = time.monotonic()
     async for result in reappraise_all(memes, shop, width):
@@ -395,7 +395,7 @@ class ReappraisalDrafts(Result):
 async def draft_reappraisals_async(
     folder: MemeFolder,
     *,
-    model: PlanModel = EMBEDDED,
+    model: PlanModel = NO_MODEL,
     editors: Annotated[
         Sequence[str],
         Flag("Image editor; repeatable. Default: none, only captions change.", "--editor -e"),
@@ -417,7 +417,7 @@ async def draft_reappraisals_async(
 
     Args:
         folder: A folder of memes, a registered release, or ``sample`` for the sample data.
-        model: Model that plans, ``KIND/NAME``. Default: the lexicon, a baseline.
+        model: Model that plans, ``KIND/NAME``. Without one, every meme is declined.
         editors: Who repaints; see ``editor`` of :func:`reappraise`. Default: captions only.
         out: Folder of the build. Default: ``builds/NAME-reappraisal``.
         limit: Take only the first memes.
@@ -434,7 +434,7 @@ async def draft_reappraisals_async(
         InputError: No folder is named, or it holds no memes.
 
     Example:
-        >>> drafts = mm.draft_reappraisals("memes", limit=1)
+        >>> drafts = mm.draft_reappraisals("memes", model="recorded/replies.jsonl", limit=1)
         >>> drafts.queue
         PosixPath('builds/memes-reappraisal/queue')
     """

@@ -115,7 +115,6 @@ def offer_version(version: KinderVersion, by: str) -> preferences.OfferedVersion
         captions=version.plan.texts,
         by=by,
         status=version.status,
-        score=version.plan.score,
         kindness=version.checks.kindness[1] if version.checks.kindness else None,
     )
 

@@ -40,7 +40,6 @@ from memantics.understanding.puns import read_homophones
 from memantics.understanding.reappraisal.messages import translate
 from memantics.understanding.reappraisal.records import MEME
 from memantics.understanding.reappraise import (
-    EMBEDDED,
     Reappraisal,
     ReappraiseSettings,
     reappraise,
@@ -226,12 +225,11 @@ class TourVersion:
 
 @dataclass(frozen=True, slots=True)
 class TourPair:
-    """A meme with two versions: by recorded replies of a model, and by the offline planner."""
+    """A meme and its version by recorded replies of a model."""
 
     image: Path
     before: str
     recorded: TourVersion
-    offline: TourVersion
 
     @property
     def picture(self) -> Thumbnail:
@@ -463,14 +461,13 @@ def _read_pun(meme: SampleMeme) -> TourPun:
 
 
 def _make_kinder(memes: Sequence[SampleMeme], out: Path) -> Iterator[TourPair]:
-    """Rewrite memes twice: with recorded replies in place of a model, and offline."""
+    """Rewrite memes with recorded replies in place of a model."""
     images = [image_path(meme.id) for meme in memes]
     # A reply about the drawn image is not recorded, since its bytes differ between processors.
     asked = ReappraiseSettings(mood=False)
-    recorded = reappraise(images, model=f"recorded/{REPLIES}", out=out / "recorded", settings=asked)
-    offline = reappraise(images, model=EMBEDDED, out=out / "offline")
-    for meme, *made in zip(memes, recorded, offline, strict=True):
-        yield TourPair(image_path(meme.id), meme.text, *map(_show_version, made))
+    recorded = reappraise(images, model=f"recorded/{REPLIES}", out=out, settings=asked)
+    for meme, made in zip(memes, recorded, strict=True):
+        yield TourPair(image_path(meme.id), meme.text, _show_version(made))
 
 
 def _show_version(made: Reappraisal) -> TourVersion:

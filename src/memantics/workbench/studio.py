@@ -2,7 +2,7 @@
 
 Nothing is stored. Images are kept as bytes, and temporary files exist only during a computation.
 OCR results stay in memory, and models are called without a cache. New captions of kinder versions
-come from a lexicon, from a model, or from the user.
+come from a model or from the user.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from markupsafe import Markup
 from memantics.core.credentials import CredentialState, read_credentials
 from memantics.core.errors import InputError, MissingExtra, ModelError, UnknownName
 from memantics.core.images import MIME, decode, probe, read_bytes
-from memantics.core.labels import OfferedVersion, Preference, append_preference
+from memantics.core.labels import PERSON, OfferedVersion, Preference, append_preference
 from memantics.core.language import UNKNOWN, guess_language
 from memantics.core.lines import TextLine
 from memantics.core.marks import ImageMark, read_mark
@@ -53,11 +53,10 @@ from memantics.understanding.phonetics.homophones import read_homophones
 from memantics.understanding.phonetics.reading import HomophoneSpan, Settings
 from memantics.understanding.reappraisal.chain import reappraise as take_through
 from memantics.understanding.reappraisal.kindness import rate_kindness
-from memantics.understanding.reappraisal.messages import MessageLanguage, translate
-from memantics.understanding.reappraisal.planner import EMBEDDED, choose_emotion
-from memantics.understanding.reappraisal.records import MEME, PAIRS, Flaw, KinderVersion
-from memantics.understanding.reappraisal.situation import understand
-from memantics.understanding.reappraisal.stages import Planner
+from memantics.understanding.reappraisal.messages import MessageLanguage, say, translate
+from memantics.understanding.reappraisal.records import MEME, Flaw, KinderVersion
+from memantics.understanding.reappraisal.stages import NO_MODEL, Planner
+from memantics.understanding.reappraisal.topics import decline_topic
 from memantics.understanding.reappraisal.whole import EditWish, WishPlanner
 from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
 from memantics.understanding.versions import offer_version
@@ -71,7 +70,7 @@ from memantics.understanding.vision.panels import count_panels
 from memantics.understanding.vision.roles import read_image_text
 
 __all__ = [
-    "EMBEDDED",
+    "NO_MODEL",
     "KinderFound",
     "Preference",
     "Progress",
@@ -434,9 +433,6 @@ def lay_out(picture: Picture) -> Iterator[tuple[Meme, Path]]:
         yield Meme("meme", path), Path(place)
 
 
-PERSON = "a person"
-
-
 class ShownVersion(OfferedVersion):
     """A version with its image as a PNG data URL, and its flaws."""
 
@@ -449,7 +445,8 @@ class KinderFound(Result):
     """A kinder version as a PNG data URL, or the reason why there is none.
 
     ``flaws`` list failed checks with advice, ``notes`` what did not change. ``versions`` are all
-    drawn versions, the best first; ``meme`` is the start of the image hash.
+    drawn versions, the best first; ``meme`` is the start of the image hash. ``emotion`` and
+    ``target`` are empty if a person wrote the captions.
     """
 
     status: str
@@ -460,7 +457,6 @@ class KinderFound(Result):
     target: str
     picture: str
     by: str
-    baseline: bool
     flaws: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     versions: tuple[ShownVersion, ...] = ()
@@ -470,24 +466,35 @@ class KinderFound(Result):
 async def soften(
     studio: Studio,
     picture: Picture,
-    model: str = EMBEDDED,
+    model: str = NO_MODEL,
     versions: int = 1,
     language: MessageLanguage = "en",
     *,
     label: bool = True,
 ) -> KinderFound:
-    """Make kinder versions of a meme with the lexicon (a baseline) or a model, best first.
+    """Make kinder versions of a meme with a model, best first; without one, decline it.
 
     ``language`` is the language of reasons, flaws, notes and the visible label.
     """
+    if model == NO_MODEL:
+        return await asyncio.to_thread(_decline, studio, picture, language)
     stamp = ImageStamp(label=label, language=language)
-    name = model if model == EMBEDDED else studio.find_model(model)
+    name, settings = studio.find_model(model), DraftSettings(mood=False)
     calls = replace(studio.calls, use_cache=False)
-    settings = DraftSettings(mood=False)
     with lay_out(picture) as (meme, folder):
         async with open_planner(name, settings, calls, folder / "plan", 1) as planner:
             made = await take_through(meme, _open_shop(studio, planner, folder, versions, stamp))
         return await _show(studio, picture, made, name, language)
+
+
+def _decline(studio: Studio, picture: Picture, language: MessageLanguage) -> KinderFound:
+    """Decline a meme for its topic, or because no model was chosen; nothing is drawn."""
+    found = read_text(studio, picture)
+    texts = [line for text in (found.text, found.other_text) for line in text.splitlines()]
+    reason = decline_topic(texts) or say("choose_model" if studio.models else "no_service_model")
+    before, key = found.text, hashlib.sha256(picture.data).hexdigest()[:16]
+    said = translate(reason, language)
+    return KinderFound("declined", said, before, "", "", "", "", NO_MODEL, meme=key)
 
 
 async def redraw(
@@ -504,12 +511,13 @@ async def redraw(
     """
     stamp = ImageStamp(label=label, language=language)
     before = (await asyncio.to_thread(read_text, studio, picture)).text
-    emotion = await asyncio.to_thread(lambda: choose_emotion(understand([before])))
-    target = PAIRS[emotion]
-    wish = EditWish("meme", emotion, target, before, words, "", "Template_StylizedMeme", "Negative")
+    # Nobody says which emotion the meme has; only captions change, so any pair gives this image.
+    wish = EditWish("meme", "sad", "happy", before, words, "", "Template_StylizedMeme", "Negative")
     with lay_out(picture) as (meme, folder):
         shop = _open_shop(studio, WishPlanner(wish, PERSON), folder, 1, stamp)
-        return await _show(studio, picture, await take_through(meme, shop), PERSON, language)
+        made = await take_through(meme, shop)
+        found = await _show(studio, picture, made, PERSON, language)
+    return replace(found, emotion="", target="")
 
 
 def _open_shop(
@@ -550,7 +558,6 @@ async def _show(
         made.plan.target if made.plan else "",
         shown[0].picture if shown else "",
         by,
-        baseline=by == EMBEDDED,
         flaws=tuple(shown[0].flaws) if shown else (),
         notes=tuple(translate(note, language) for note in made.checks.notes) if made.checks else (),
         versions=shown,

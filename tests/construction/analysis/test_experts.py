@@ -1,9 +1,8 @@
-"""Classifiers in use speak in analyses, reappraisals, screenings and the embedded reader."""
+"""Classifiers in use speak in analyses, screenings and the embedded reader."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -14,7 +13,6 @@ from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme
 from memantics.core.records import Field, Form, Option
 from memantics.core.samples import image_path, read_samples
-from memantics.models.client import CallSettings
 from memantics.models.embedded.choices import choose
 from memantics.models.embedded.evidence import Evidence
 from memantics.models.embedded.reader import EmbeddedReader, open_senses
@@ -23,12 +21,6 @@ from memantics.moderation.classifier import Classifier, find_labelled, use_class
 from memantics.moderation.classifiers import open_judges
 from memantics.moderation.screen import screen
 from memantics.understanding.analysis.gather import Tools, look
-from memantics.understanding.editing import DraftSettings, open_planner
-from memantics.understanding.reappraisal.planner import UNTOLD, EmbeddedPlanner
-from memantics.understanding.reappraisal.situation import understand
-from memantics.understanding.reappraisal.stages import ReappraisalSubject
-from memantics.understanding.reappraise import EMBEDDED
-from memantics.understanding.vision.page import MemeStructure
 from memantics.workbench.analyze import AnalyzeSettings, analyze, describe
 from tests.places import SHARED_DATA, needs_shared_data
 
@@ -110,38 +102,6 @@ def judge_always(label: str, *classes: str) -> Judge:
         return ClassifierPrediction("emotion", label, "classifier x", 0.9, 0.8, 0.3)
 
     return Judge("emotion", "x", "1", classes, ask)
-
-
-def test_the_planner_names_its_source() -> None:
-    page = MemeStructure((200, 100), (), ())
-    subject = ReappraisalSubject("m", image_path("en-001"), page)
-    sure = EmbeddedPlanner(judge=judge_always("bored", "bored", "sad"))
-    calm, nervous = understand(["qwertz"]), understand(["panic before the exam"])
-    assert sure._feel(subject, calm) == (
-        "bored",
-        "classifier x, right on 80% of held-out memes (best trivial answer 30%)",
-    )
-    assert sure.name == "embedded/planner with x@1"
-    silent = EmbeddedPlanner(judge=judge_always("unknown", "bored"))
-    assert silent._feel(subject, calm) == ("sad", f"{UNTOLD}; sad is assumed")
-    assert EmbeddedPlanner()._feel(subject, nervous) == (
-        "tense",
-        "the word lexicon, a baseline",
-    )
-    given = replace(subject, emotion="sad")
-    assert sure._feel(given, nervous) == ("sad", "given")
-
-
-async def _open(folder: Path) -> str:
-    async with open_planner(EMBEDDED, DraftSettings(), CallSettings(), folder, 1) as planner:
-        return planner.name
-
-
-def test_a_reappraisal_asks_the_classifier_in_use(classifier: Classifier, tmp_path: Path) -> None:
-    import asyncio
-
-    name = asyncio.run(_open(tmp_path))
-    assert name == f"embedded/planner with {classifier.label}@{classifier.checksum[:12]}"
 
 
 def make_field(*names: str) -> Evidence:

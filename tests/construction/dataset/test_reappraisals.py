@@ -12,6 +12,7 @@ from memantics.core.queue import AggregatedAnnotation, read_queue, write_annotat
 from memantics.core.samples import image_path
 from tests.browser import launch, watch
 from tests.commands import Shell
+from tests.kinder import PLANNER
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +26,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     (shell.folder / "memes").mkdir()
     for name in ("en-012", "en-021"):
         shutil.copy(image_path(name), shell.folder / "memes")
-    shell.done("build", "reappraisal", "memes", *EDITORS)
+    shell.done("build", "reappraisal", "memes", *PLANNER, *EDITORS)
     return shell
 
 
@@ -57,7 +58,7 @@ def test_building_again_changes_nothing(built: Shell) -> None:
     before = {
         path: path.stat().st_mtime_ns for path in (build_of(built) / "reappraised").rglob("*.png")
     }
-    built.done("build", "reappraisal", "memes", *EDITORS)
+    built.done("build", "reappraisal", "memes", *PLANNER, *EDITORS)
     after = {
         path: path.stat().st_mtime_ns for path in (build_of(built) / "reappraised").rglob("*.png")
     }

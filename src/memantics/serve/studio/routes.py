@@ -34,7 +34,7 @@ from memantics.serve.context import find_service
 from memantics.serve.engine import ServiceEngine
 from memantics.serve.inputs import read_json
 from memantics.serve.pages import describe
-from memantics.understanding import EMBEDDED, read_style
+from memantics.understanding import NO_MODEL, read_style
 from memantics.web.page import fill_page
 from memantics.web.phrases import PageLanguage
 from memantics.web.site import Catalogue
@@ -134,9 +134,9 @@ class CaptionBody(BaseModel):
 
 
 class KinderWish(BaseModel):
-    """The planner, the number of versions, and whether they get a visible label."""
+    """The model that plans, the number of versions, and whether they get a visible label."""
 
-    model: str = EMBEDDED
+    model: str = NO_MODEL
     versions: int = Field(default=1, ge=1, le=8)
     label: bool = True
 
@@ -251,7 +251,7 @@ async def find_kinder(
 ) -> Response:
     """Return a kinder version of a meme, or several to choose from, with a visible label."""
     language = find_pages(request).words(request).language
-    if wish.model != EMBEDDED:  # mostly waits for a model, so it needs no thread
+    if wish.model != NO_MODEL:  # mostly waits for a model, so it needs no thread
         asked = (wish.model, wish.versions, language)
         return await answer(workbench.soften(studio, picture, *asked, label=wish.label))
     return await answer(

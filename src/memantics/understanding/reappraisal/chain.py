@@ -401,7 +401,7 @@ def _hash_picture(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan | None 
     editor = job.shop.editor
     identity = None if editor is None else dict(editor.identity)
     asked = [judge.name for judge in (job.shop.judge, job.shop.faces) if judge is not None]
-    said = plan.model_dump(mode="json", exclude={"others", "score"}) if plan else None
+    said = plan.model_dump(mode="json", exclude={"others"}) if plan else None
     stamp = job.shop.stamp.identity
     return hash_inputs(job.digest, said, identity, _RULES, stamp, feeling.emotion, *asked)
 

@@ -1,8 +1,8 @@
-"""Kindness scores of captions: a lexicon meter, and an independent classifier.
+"""Kindness of captions: valence by word lists, and an independent classifier.
 
-The classifier shares no word list with the planner that writes the captions. It is logistic
-regression on multilingual sentence embeddings, fitted by ``python -m perf.kindness`` on texts that
-people wrote and labelled negative or positive (metrics: docs/research/reappraisal-checks.md).
+The classifier is logistic regression on multilingual sentence embeddings, fitted by
+``python -m perf.kindness`` on texts that people wrote and labelled negative or positive
+(metrics: docs/research/reappraisal-checks.md).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 import orjson
 
@@ -20,44 +19,12 @@ from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.models.embedded.lexicon import MoodLexicon as MoodWords
 from memantics.models.embedded.lexicon import TextMood
 from memantics.understanding.phonetics.homophones import read_homophones
-from memantics.understanding.reappraisal.lexicon import read_lexicon
 from memantics.understanding.vision.regions import has_chinese
 
-_PER_CAUSE = 0.4  # valence subtracted per negative cause in a text
-_PER_INSULT = 0.3
 WEIGHTS = Path(__file__).parent / "kindness.json"
 _LONGEST = 40  # maximum number of characters; longer texts get no homophone reading, to save time
 _SITES = re.compile(r"\S*\.(?:com|net|org|me|cn)\S*|@\w+|imgflip|mematic|memegenerator|quickmeme")
 _MARKS = re.compile(r"[^\w\s']")
-
-
-class FeelingMeter(Protocol):
-    """Protocol of a kindness score, such as a trained classifier."""
-
-    name: str
-
-    def measure(self, text: str) -> float:
-        """Return a score from -1 (hostile or desperate) to 1 (kind or glad)."""
-        ...
-
-
-class LexiconMeter:
-    """Valence of the words minus the weight of negative causes.
-
-    The words are rated by VADER in English, and by the package's word list in Chinese.
-
-    >>> LexiconMeter().measure("I panic") < 0 < LexiconMeter().measure("what a lovely day")
-    True
-    """
-
-    name = "lexicon"
-
-    def measure(self, text: str) -> float:
-        """Return a score from -1 to 1."""
-        mood = feel(text)
-        causes = sum(read_lexicon("zh" if has_chinese(text) else "en").weigh(text).values())
-        insults = len(mood.rude) + len(mood.gloomy)
-        return max(-1.0, min(1.0, mood.valence - _PER_CAUSE * causes - _PER_INSULT * insults))
 
 
 def feel(text: str) -> TextMood:

@@ -11,7 +11,6 @@ from memantics.core.memes import Meme
 from memantics.core.model import Editor
 from memantics.core.stamping import Making, name_system
 from memantics.understanding.reappraisal.grading import NAME as EMBEDDED_EDITOR
-from memantics.understanding.reappraisal.planner import EMBEDDED
 
 SHEET_STEP = EditStep("c2pa.edited", "shown beside the original")
 
@@ -21,11 +20,10 @@ async def describe_making(
 ) -> Making:
     """Describe an edit: the source type follows from who wrote the captions and who painted.
 
-    ``changed`` tells whether captions were rewritten. Captions by rules, on an image that no model
-    repainted, make a composite; a model that writes or paints makes a composite with AI parts.
+    ``changed`` tells whether captions were rewritten. Captions by a person, on an image that no
+    model repainted, make a composite; with a model, it is a composite with AI parts.
     """
     original = Original(meme.image.name, await asyncio.to_thread(read_bytes, meme.image))
-    planner = "rules" if planner == EMBEDDED else planner
     author = name_system(planner)
     painter = name_system(editor.name) if editor else ""
     steps = []

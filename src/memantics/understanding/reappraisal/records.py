@@ -74,7 +74,6 @@ class PlanOffer(Closed):
     visual: str = Field(min_length=1, max_length=2000)
     scenario: list[str] = Field(default=[], max_length=50)
     why: str = Field(default="", max_length=500)
-    score: float | None = None
     lost: str = ""
 
 
@@ -84,9 +83,8 @@ class ReappraisalPlan(Closed):
     ``captions`` has one text per region of the source, by number from "1"; a text equal to the old
     one leaves the region unchanged. ``scenario`` lists words of the old captions that the new ones
     keep. ``visual`` is the instruction for an image editor. ``why`` describes the reframing, and
-    ``word`` names an emotion outside the fixed list. ``score`` ranks captions of the embedded
-    planner (``ranking.py``); ``choice`` is the critic's reason for the order of a model's plans.
-    ``others`` are alternative plans, best first.
+    ``word`` names an emotion outside the fixed list. ``choice`` is the critic's reason for the
+    order of a model's plans. ``others`` are alternative plans, best first.
     """
 
     target: TargetEmotion
@@ -96,7 +94,6 @@ class ReappraisalPlan(Closed):
     scenario: list[str] = Field(default=[], max_length=50)
     why: str = Field(default="", max_length=500)
     word: str = Field(default="", max_length=60)
-    score: float | None = None
     choice: str = Field(default="", max_length=500)
     others: list[PlanOffer] = Field(default=[], max_length=40)
 
@@ -236,8 +233,7 @@ def settle_offers(
     for offer in (plan.offer(), *plan.others):
         text = str(offer.captions)
         if text != str(best.plan.captions):
-            rank = f"lower score than the chosen plan ({offer.score} and {best.plan.score})"
-            rank = rank if best.plan.score is not None else "the critic prefers the chosen plan"
+            rank = "the critic prefers the chosen plan"
             drawn = flawed.get(text, "") if text in flawed else offer.lost
             others.append(offer.model_copy(update={"lost": drawn or offer.lost or rank}))
     return best.plan.model_copy(update={"others": others})

@@ -17,7 +17,7 @@ from memantics.core.data import toml_beside
 from memantics.core.errors import DataError, InputError
 from memantics.core.memes import Meme
 from memantics.core.queue import read_annotations
-from memantics.understanding.reappraisal.lexicon import read_lexicon
+from memantics.understanding.reappraisal.expressions import find_expressions
 from memantics.understanding.reappraisal.records import PAIRS, ReappraisalPlan, SourceEmotion
 from memantics.understanding.reappraisal.sentences import is_sentence, keeps_subject
 from memantics.understanding.reappraisal.topics import find_topic
@@ -57,7 +57,7 @@ class FeelingGate:
 def pass_gate(memes: Sequence[Meme], annotations: Path | None) -> FeelingGate:
     """Select the memes that annotators labelled clearly negative (workflow ``find-emotions``).
 
-    Without annotations every meme is admitted, and the planner decides.
+    Without annotations every meme is admitted, and the model decides.
     """
     if annotations is None:
         return FeelingGate(tuple(memes))
@@ -204,7 +204,7 @@ def keeps_scenario(before: Sequence[str], after: Sequence[str]) -> bool:
     if len(list_words(said)) <= 1 + chinese:
         return True
     new = list_words(" ".join(after))
-    old = list_words(read_lexicon("zh" if chinese else "en").drop(said))
+    old = list_words(find_expressions(said).drop(said))
     # Words that express the emotion also count if they stay: a pun on them keeps the rest of the
     # sentence.
     return not old or bool(old & new) or len(list_words(said) & new) > 1 + chinese

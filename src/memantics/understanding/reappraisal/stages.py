@@ -28,6 +28,7 @@ from memantics.understanding.reappraisal.choice import (
     apply_choice,
     read_choice,
 )
+from memantics.understanding.reappraisal.messages import say
 from memantics.understanding.reappraisal.records import (
     BROKEN,
     LOOKS,
@@ -43,6 +44,7 @@ from memantics.understanding.reappraisal.rules import find_faults
 from memantics.understanding.reappraisal.situation import find_reading
 from memantics.understanding.vision.page import MemeStructure
 
+NO_MODEL = "none"  # name of the planner that declines every meme
 PROMPTS = 2  # version of the prompts; part of the planner's name, so that old plans are made again
 _FACTS = 20  # maximum number of facts in a prompt
 _SAMPLING = Sampling(temperature=0.0, max_tokens=1500)
@@ -65,7 +67,7 @@ class ReappraisalSubject:
 
 
 class Planner(Protocol):
-    """Protocol of a planner for the first two stages: a model, or the package's offline planner.
+    """Protocol of a planner for the first two stages, such as a model.
 
     If the planner answers without a value, it declines the meme; ``reason`` explains why.
     """
@@ -84,6 +86,24 @@ class Planner(Protocol):
     ) -> Taken[ReappraisalPlan]:
         """Make the plan for new captions (stage two of a reappraisal)."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlanner:
+    """Decline every meme, since new captions need a model."""
+
+    name: str = NO_MODEL
+
+    async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
+        """Decline the meme with the reason."""
+        return Taken(f"{subject.id}/feeling", "answered", None, say("needs_model"), model=self.name)
+
+    async def plan(
+        self, subject: ReappraisalSubject, feeling: MemeFeeling
+    ) -> Taken[ReappraisalPlan]:
+        """Decline the meme; a stored emotion does not need the first stage."""
+        del feeling
+        return Taken(f"{subject.id}/plan", "answered", None, say("needs_model"), model=self.name)
 
 
 class MoodJudge(Protocol):
@@ -246,7 +266,7 @@ def read_plans(text: str, page: MemeStructure, feeling: MemeFeeling) -> Reapprai
     said = read_object(text, OfferedPlans)
     plans = []
     for offer in said.plans:
-        parts = offer.model_dump(exclude={"lost", "score"}) | {"target": said.target}
+        parts = offer.model_dump(exclude={"lost"}) | {"target": said.target}
         plans.append(_settle(ReappraisalPlan(keep=said.keep, **parts), page, feeling))
     faults = ["; ".join(find_faults(plan, feeling.emotion, page)) for plan in plans]
     valid = [plan for plan, fault in zip(plans, faults, strict=True) if not fault]
@@ -320,7 +340,6 @@ def _settle(plan: ReappraisalPlan, page: MemeStructure, feeling: MemeFeeling) ->
             ],
             "why": clean_line(plan.why, 500),
             "word": feeling.word,
-            "score": None,
             "others": [],
         }
     )

@@ -304,13 +304,13 @@
       ...flawed,
       text === found.before ? el("p", { className: "quiet", textContent: t("kinder.same") })
         : el("p", { className: "said" }, own(text)),
-      el("p", { className: "quiet", textContent: t("kinder.turn", { emotion: emotion(found.emotion), target: emotion(found.target) }) }),
+      found.emotion ? el("p", { className: "quiet", textContent: t("kinder.turn", { emotion: emotion(found.emotion), target: emotion(found.target) }) }) : null,
       ...(found.notes ?? []).map((note) => el("p", { className: "quiet", textContent: note })),
       el("div", { className: "row" }, ...take, ...others, el("a", { className: "button small", href: shown.picture, download: `${stem()}-kinder.png`, textContent: t("kinder.download") }), ...more),
       labelBox(found, shown),
       keeps ? el("p", { className: "quiet small", textContent: t("kinder.kept") }) : null,
       ownWords(found),
-    ], [shown.by === "a person" ? t("kinder.by_person") : found.baseline ? t("kinder.by_baseline") : t("kinder.by", { by: shown.by })]);
+    ], [shown.by === "a person" ? t("kinder.by_person") : t("kinder.by", { by: shown.by })]);
     announce(shown.flaws.length ? t("kinder.flawed") : t("kinder.done", { text }));
   };
   /* Without the label, the image is drawn again: a copy made by the page would lose its marks. */
@@ -340,7 +340,7 @@
     const { choice } = meme;
     if (choice.chosen !== null) choice.undone.push(choice.chosen);
     choice.chosen = number;
-    const candidates = found.versions.map(({ captions, by, status, score, kindness }) => ({ captions, by, status, score, kindness }));
+    const candidates = found.versions.map(({ captions, by, status, kindness }) => ({ captions, by, status, kindness }));
     if (keeps) send("/studio/choice", { ...choice, meme: meme.sample?.id ?? found.meme, candidates }, stop.signal).catch((error) => { if (error.name !== "AbortError") notice(error.message); });
     showKinder(found, at);
     announce(t(number ? "kinder.taken" : "kinder.undone", { number }));
