@@ -14,6 +14,7 @@ from memantics.core.records import Form, Item, Outcome
 from memantics.evaluation.judging.audit import family_of
 from memantics.evaluation.judging.changes import CHANGES, change_answers, change_fact, draw_sample
 from memantics.evaluation.judging.page import JudgeFinding
+from memantics.web.phrases import PageLanguage
 from tests.commands import Shell
 from tests.judge.conftest import MEMES, Scripted
 from tests.judge.test_judge import number, say
@@ -143,14 +144,18 @@ def test_the_page_names_what_a_judge_accepts(run: mm.Run, plant: Plant, tmp_path
     plant("kind", lambda _: say(5, 5))
     mm.judge(run, model="judge/kind")
     done = mm.compare_judges([run], model=["judge/kind"], sample=3, repeats=0)
-    for language, told in (("en", "judge/kind</bdi> accepts: "), ("zh", "judge/kind</bdi> 放行：")):
+    pages: tuple[tuple[PageLanguage, str], ...] = (
+        ("en", "judge/kind</bdi> accepts: "),
+        ("zh", "judge/kind</bdi> 放行："),
+    )
+    for language, told in pages:
         page = done.save(tmp_path / f"{language}.html", language).read_text(encoding="utf-8")
         assert f'lang="{language}"' in page
         assert told in page
         assert not re.search(r"https?://", page)
     assert "另一张表情包的意图" in (tmp_path / "zh.html").read_text(encoding="utf-8")
     with pytest.raises(InputError, match="'fr' is not a language"):
-        done.save(tmp_path / "fr.html", "fr")
+        done.save(tmp_path / "fr.html", "fr")  # type: ignore[arg-type]
 
 
 def test_judges_are_compared_from_the_command_line(run: mm.Run, tmp_path: Path) -> None:

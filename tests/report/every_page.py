@@ -72,11 +72,11 @@ def make_screening(out: Path, language: PageLanguage) -> None:
     import pyarrow as pa
 
     made = [
-        Verdict(id=f"m{chance}", status="scored", label=label, type=kind, probability=chance,
-                text="text of the meme", language="en", detector="d", phash="0" * 16,
-                template_cluster="t1", readings=[["另一种读法"]][0] if chance > 0.9 else [])
-        for chance, label, kind in ((0.05, "harmless", "none"), (0.5, "review", "general offense"),
-                                    (0.99, "harmful", "targeted harm"))
+        Verdict(id=f"m{chance}", status="scored", label="harmful" if chance > 0.9 else "harmless",
+                type=kind, probability=chance, text="text of the meme", language="en",
+                detector="d", phash="0" * 16, template_cluster="t1",
+                readings=("另一种读法",) if chance > 0.9 else ())
+        for chance, kind in ((0.05, "none"), (0.5, "general offense"), (0.99, "targeted harm"))
     ]  # fmt: skip
     reasons = ("the text is empty", "no text was found in the image")
     made += [

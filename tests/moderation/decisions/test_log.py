@@ -560,7 +560,7 @@ def test_the_summary_counts_overturned_appeals(tmp_path: Path) -> None:
     assert "共 12 项决定" in chinese
     assert "overturn" not in chinese.partition("<body")[2]
     with pytest.raises(InputError, match="'fr' is not a language"):
-        found.save(tmp_path / "fr.html", "fr")
+        found.save(tmp_path / "fr.html", "fr")  # type: ignore[arg-type]
 
 
 def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
