@@ -6,6 +6,7 @@ import csv
 import html
 import io
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -201,7 +202,7 @@ def test_released_values_have_a_column_and_paper_values_say_whose_they_are() -> 
     assert (line["paper"], line["released"], line["value"]) == ("", "0.462", "")
     plain = json.loads(told.render("json"))["parts"][0]["rows"][0]["cells"][0]
     assert (plain["paper"], plain["released"]) == (None, 0.462)
-    page = told.render("html")
+    page = re.sub("</?bdi>", "", told.render("html"))
     assert page.count("paper 0.918") == 2
     assert page.count("0.918") == 2, "a printed value stands bare among computed ones"
     assert "released 0.462" in page

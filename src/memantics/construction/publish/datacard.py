@@ -339,3 +339,11 @@ def describe_rai(sections: Sequence[CardSection]) -> dict[str, JsonValue]:
             agreed = [f"{name}: {value}" for name, value in rows.items() if "alpha" in name]
             found |= {"dataAnnotationAnalysis": [*agreed]} if agreed else {}
     return found
+
+
+def list_missing_rai(
+    sections: Sequence[CardSection], given: Mapping[str, str | list[str]]
+) -> tuple[str, ...]:
+    """Return the RAI fields asked for by NeurIPS that neither the card nor the user fills."""
+    described = {**describe_rai(sections), **given}
+    return tuple(name for name in RAI_NEEDED if name not in described)

@@ -140,11 +140,7 @@ def publish(
     """
     need_parquet()
     judged = Path(annotations) if annotations else None
-    rounds = find_queues(Path(queue)) if judged is None else []
-    if len(rounds) > 1 and _are_rounds(rounds):
-        review = read_reviews(rounds, unreviewed=unreviewed)
-    else:
-        review = read_review(_find_queue(Path(queue), judged), judged, unreviewed=unreviewed)
+    review = _read_reviewed(Path(queue), judged, unreviewed)
     spoken = None
     if chats is not None:
         spoken = read_review(_find_queue(Path(chats), None), None, unreviewed=unreviewed)
@@ -178,12 +174,19 @@ def publish(
     rewrite_readme(folder, replace(bundle, sections=(*sections, _audit(name))), files)
     counts = {table: len(records) for table, records in bundle.tables.items()}
     skipped = {reason: count for reason, count in made.skipped.items() if count}
-    described = {**datacard.describe_rai(sections), **facts.rai}
-    missing = tuple(name for name in datacard.RAI_NEEDED if name not in described)
+    missing = datacard.list_missing_rai(sections, facts.rai)
     warnings = (UNRATED,) if asked and ratings is None else ()
     return PublishedBenchmark(
         folder, made.format, len(bundle.memes), counts, skipped, missing, warnings
     )
+
+
+def _read_reviewed(queue: Path, judged: Path | None, unreviewed: bool) -> Review:
+    """Return the review of a queue, or of all rounds of a build."""
+    rounds = find_queues(queue) if judged is None else []
+    if len(rounds) > 1 and _are_rounds(rounds):
+        return read_reviews(rounds, unreviewed=unreviewed)
+    return read_review(_find_queue(queue, judged), judged, unreviewed=unreviewed)
 
 
 def _describe_questions(review: Review, ratings: Ratings | None) -> Iterator[CardSection]:
