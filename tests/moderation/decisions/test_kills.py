@@ -344,13 +344,16 @@ def make_due(url: str) -> None:
 def kill_at_random(
     shell: Shell, words: list[str], url: str, rng: random.Random, longest: float
 ) -> int:
-    """Repeat a command that is killed at random moments until it ends; return the kills."""
+    """Repeat a command that is killed at random moments until it ends; return the kills.
+
+    The first moments are early, so that a command is killed on a fast machine, too.
+    """
     kills, before = 0, list[LogLine]()
     while True:
         variables = shell.environment
         place = forks.Place(shell.folder, variables)
         process = forks.start(partial(forks.be_command, words), place)
-        process.join(rng.uniform(0.0, longest) if kills < 12 else 300)
+        process.join(rng.uniform(0.0, longest * (kills + 1) / 12) if kills < 12 else 300)
         if process.exitcode is None:
             process.kill()
             process.join()
