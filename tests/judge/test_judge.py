@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import krippendorff
 import numpy as np
 import orjson
 import pytest
+from pydantic import JsonValue
 
 import memantics as mm
 from memantics.core.errors import InputError
@@ -18,7 +20,7 @@ from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Image, Item, Option, Outcome
 from memantics.core.rundir import read_items
 from memantics.evaluation.judging.rubrics import built_in_rubric
-from memantics.evaluation.rubric import ENOUGH, measure_agreement, need_text
+from memantics.evaluation.rubric import ENOUGH, make_scores, measure_agreement, need_text
 from tests.commands import Shell
 from tests.judge.conftest import MEMES, Scripted
 
@@ -154,3 +156,17 @@ def test_what_cannot_be_judged_says_why(tmp_path: Path, run: mm.Run) -> None:
     path.write_text("item,correctness,coverage\na,7,1\n", encoding="utf-8")
     line = shell.refused("judge", run.folder, "--model", "fake/drafter", "--people", path)
     assert "'7' is not a rating from 1 to 5" in line
+
+
+def test_the_interval_of_equal_marks_stays_on_the_scale() -> None:
+    """The lowest mark is 1, not 0: an interval from 0.76 to 1 would claim what nobody can give."""
+    form = Form("?", (FormField("answer", "text"),))
+    given = [
+        Outcome(Item(f"m{n}", f"m{n}", ["reference"], form), "answered", "x") for n in range(12)
+    ]
+    for mark, low, high in ((1, 1.0, 1.97), (5, 4.03, 5.0)):
+        marks: JsonValue = {"reason": "", "correctness": mark, "coverage": mark}
+        said = [replace(outcome, value=marks) for outcome in given]
+        for score in make_scores(given, {"judge": said}, {})[0]:
+            assert score.value == mark
+            assert score.interval == pytest.approx((low, high), abs=0.01)

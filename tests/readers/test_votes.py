@@ -251,3 +251,29 @@ def test_a_trained_detector_says_that_it_learned_from_votes(tmp_path: Path) -> N
     out = shell.done("detector", "predict", "mean.zip", "my cat fixed the printer", "--json")
     kind = orjson.loads(out)[0]
     assert rude["probability"] > kind["probability"]
+
+
+def test_memes_of_one_group_have_votes_of_their_own(tmp_path: Path) -> None:
+    """A group is a cluster of intervals; its memes are not samples of one answer."""
+    rows = [
+        {"id": f"m{n}", "text": "x", "series": f"s{n // 2}", "tone": [vote] * 2}
+        for n, vote in enumerate(["rude", "fine"] * 6)
+    ]
+    for row in rows:
+        row["annotators"] = ["p", "q"]
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set/test.jsonl").write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    add(tmp_path / "set")
+    config = Shell(tmp_path).home / "datasets/set.toml"
+    text = config.read_text().replace('columns = { "id"', 'columns = { "group" = "series", "id"')
+    config.write_text(text)
+    task = make_task("set/tone_votes")
+    items = list(task.items())
+    assert {item.group for item in items} == {f"s{n}" for n in range(6)}
+    memes = gather_votes([Outcome(item, "answered", {}) for item in items], several=False)
+    assert [meme.gold["rude"] for meme in memes] == [1.0, 0.0] * 6
+    truth = {meme.id: dict(meme.gold) for meme in memes}
+    found = score(task, lambda item: truth[item.id])
+    assert found["manhattan", "", ""].value == 0
+    assert found["accuracy", "", ""].n == 12
+    assert found["vote_probability", "", ""].value == 1

@@ -21,7 +21,14 @@ from memantics.benchmarks.card import OptionCard
 from memantics.benchmarks.dataset_answers import ask_labels, read_object
 from memantics.benchmarks.dataset_config import DatasetConfig, LabelConfig
 from memantics.benchmarks.dataset_reader import ConfiguredRelease, open_dataset_config, show_meme
-from memantics.benchmarks.factories import LETTERS, Prompts, letter_field, mean_score, read_letter
+from memantics.benchmarks.factories import (
+    LETTERS,
+    Prompts,
+    letter_field,
+    mean_score,
+    mean_within,
+    read_letter,
+)
 from memantics.benchmarks.plugin import TaskSetup
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.records import Field, Form, Item, Outcome, Request, Sampling, Score
@@ -35,7 +42,7 @@ from memantics.metrics.distributions import (
     manhattan,
 )
 from memantics.metrics.information_contrast import SoftInformationContrast
-from memantics.metrics.interval import bootstrap
+from memantics.metrics.interval import bootstrap, sum_by_cluster
 from memantics.metrics.paired import compare_means
 
 VOTES = "_votes"
@@ -179,9 +186,13 @@ def _make_fields(
 
 @dataclass(frozen=True, slots=True)
 class VotedMeme:
-    """One meme with its votes, their distribution, and the predicted one (None: invalid)."""
+    """One meme with its votes, their distribution, and the predicted one (None: invalid).
+
+    ``cluster`` is what intervals resample: the meme itself, unless rows are grouped.
+    """
 
     id: str
+    cluster: str
     votes: tuple[Vote, ...]
     gold: Distribution
     said: Distribution | None
@@ -193,10 +204,12 @@ class VotedMeme:
 
 
 def gather_votes(outcomes: Sequence[Outcome], several: bool) -> list[VotedMeme]:
-    """Join the outcomes of each meme: the mean of the valid answers is the prediction."""
+    """Join the samples of each meme: the mean of the valid answers is the prediction."""
     joined: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        joined.setdefault(outcome.item.group, []).append(outcome)
+        item = outcome.item
+        name = item.id.removesuffix(f"#{item.tags['sample']}") if "sample" in item.tags else item.id
+        joined.setdefault(name, []).append(outcome)
     found = []
     for meme, some in joined.items():
         gold = some[0].item.gold
@@ -213,7 +226,8 @@ def gather_votes(outcomes: Sequence[Outcome], several: bool) -> list[VotedMeme]:
         total = math.fsum(said.values())
         if said and not several and total:
             said = {name: value / total for name, value in said.items()}
-        found.append(VotedMeme(meme, votes, distribute(votes, classes), said or None))
+        cluster = some[0].item.group
+        found.append(VotedMeme(meme, cluster, votes, distribute(votes, classes), said or None))
     return found
 
 
@@ -222,16 +236,17 @@ def score_votes(label: LabelConfig, outcomes: Sequence[Outcome]) -> tuple[Score,
     memes = gather_votes(outcomes, label.several)
     if not memes:
         return (Score("icm_soft_norm", None, 0),)
-    ids = [meme.id for meme in memes]
+    clusters = [meme.cluster for meme in memes]
     entropy = binary_cross_entropy if label.several else cross_entropy
     rows = [*_score_contrast(label, memes)]
-    for name, distance in (
-        ("cross_entropy", entropy),
-        ("jensen_shannon", _mean_divergence if label.several else jensen_shannon),
-        ("manhattan", manhattan),
+    for name, distance, bounds in (
+        ("cross_entropy", entropy, None),
+        ("jensen_shannon", _mean_divergence if label.several else jensen_shannon, (0.0, 1.0)),
+        ("manhattan", manhattan, (0.0, float(len(memes[0].gold) if label.several else 2))),
     ):
         values = [distance(meme.gold, meme.filled) for meme in memes]
-        rows.append(mean_score(name, values, ids, note=_INVALID))
+        row = Score(name, None, 0, note=_INVALID)
+        rows.append(mean_within(row, values, clusters, bounds))
     if not label.several:
         rows.append(_score_majority(memes, label))
     rows += _score_groups(memes, label.several)
@@ -254,7 +269,9 @@ def _score_contrast(label: LabelConfig, memes: Sequence[VotedMeme]) -> Iterator[
     best = contrast.values([meme.gold for meme in memes])
     size = len(memes)
     mean, top = sum(said) / size, sum(best) / size
-    sums = np.column_stack([said, best, np.ones(size)])
+    sums = sum_by_cluster(
+        np.column_stack([said, best, np.ones(size)]), [meme.cluster for meme in memes]
+    )
 
     def normalise(
         drawn: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
@@ -279,7 +296,7 @@ def _score_majority(memes: Sequence[VotedMeme], label: LabelConfig) -> Score:
         if gold:
             said = meme.said or {"": 0.0}
             best = min(said, key=lambda name: (-round(said[name], 9), name))
-            rows.append((meme.id, float(best == gold[0])))
+            rows.append((meme.cluster, float(best == gold[0])))
     return mean_score("accuracy", [right for _, right in rows], [meme for meme, _ in rows])
 
 
@@ -302,10 +319,11 @@ def _score_groups(memes: Sequence[VotedMeme], several: bool) -> Iterator[Score]:
     """Yield the agreement with each group of annotators, and tests between the groups."""
     values: dict[str, dict[str, dict[str, list[float]]]] = {}
     every: list[tuple[str, float]] = []
+    clusters = {meme.id: meme.cluster for meme in memes}
     for meme in memes:
         for vote in meme.votes:
             value = agree(vote, meme.filled, several)
-            every.append((meme.id, value))
+            every.append((meme.cluster, value))
             for attribute, group in vote.attributes.items():
                 if group:
                     groups = values.setdefault(attribute, {}).setdefault(group, {})
@@ -313,15 +331,17 @@ def _score_groups(memes: Sequence[VotedMeme], several: bool) -> Iterator[Score]:
     yield mean_score("vote_probability", [v for _, v in every], [meme for meme, _ in every])
     for attribute, by_group in sorted(values.items()):
         for group, by_meme in sorted(by_group.items()):
-            flat = [(meme, value) for meme, some in by_meme.items() for value in some]
+            flat = [(clusters[meme], value) for meme, some in by_meme.items() for value in some]
             yield mean_score(
                 "vote_probability", [v for _, v in flat], [m for m, _ in flat], attribute, group
             )
-        yield from _test_groups(attribute, by_group)
+        yield from _test_groups(attribute, by_group, clusters)
 
 
 def _test_groups(
-    attribute: str, by_group: Mapping[str, Mapping[str, Sequence[float]]]
+    attribute: str,
+    by_group: Mapping[str, Mapping[str, Sequence[float]]],
+    clusters: Mapping[str, str],
 ) -> Iterator[Score]:
     """Yield the difference of each group from the others on the same memes, with a test."""
     names = sorted(by_group)
@@ -332,7 +352,9 @@ def _test_groups(
             others = [v for n in names if n != name for v in by_group[n].get(meme, ())]
             if others:
                 ours[meme], theirs[meme] = fmean(own), fmean(others)
-        found = compare_means([*theirs.values()], [*ours.values()], [*ours])
+        found = compare_means(
+            [*theirs.values()], [*ours.values()], [clusters[meme] for meme in ours]
+        )
         if found is not None:
             tested.append((name, len(ours), found))
     for (name, size, found), p in zip(tested, holm([f.p for _, _, f in tested]), strict=True):
@@ -361,6 +383,6 @@ def _list_plot(memes: Sequence[VotedMeme]) -> Iterator[Score]:
             ]
             label = f"{100 * low:.0f}–{100 * high:.0f} %"
             said = [meme.filled.get(name, 0.0) for meme in inside]
-            ids = [meme.id for meme in inside]
+            clusters = [meme.cluster for meme in inside]
             if inside:
-                yield mean_score("predicted", said, ids, f"annotators: {name}", label)
+                yield mean_score("predicted", said, clusters, f"annotators: {name}", label)

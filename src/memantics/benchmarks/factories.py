@@ -21,7 +21,7 @@ from memantics.core import records
 from memantics.core.prompt import Prompt
 from memantics.core.task import Task, Unparsed
 from memantics.metrics.classification import accuracy
-from memantics.metrics.interval import bootstrap, clustered_wilson, sum_by_cluster
+from memantics.metrics.interval import Span, bootstrap, clustered_wilson, sum_by_cluster
 
 # Options with letters: their format in a prompt, and the correctness of outcomes.
 
@@ -249,17 +249,39 @@ def mean_score(
     label: str = "",
     note: str = "",
 ) -> records.Score:
-    """Return a mean with its confidence interval, resampling whole groups; skip None values."""
+    """Return a mean with its confidence interval, resampling whole groups; skip None values.
+
+    Values are from 0 to 1; for other scales, :func:`mean_within` takes the bounds.
+    """
+    row = records.Score(key, None, 0, by=by, label=label, note=note)
+    return mean_within(row, values, groups, (0.0, 1.0))
+
+
+def mean_within(
+    row: records.Score,
+    values: Sequence[float | None],
+    groups: Sequence[str],
+    bounds: Span | None,
+) -> records.Score:
+    """Return a score with the mean of values that lie within bounds, and its confidence interval.
+
+    The interval of equal values depends on the bounds; without bounds (None) they have none.
+
+    >>> row = records.Score("rating", None, 0)
+    >>> ones = mean_within(row, [1.0] * 12, list("abcdefghijkl"), (1, 5))
+    >>> ones.low, round(ones.high, 2)
+    (1.0, 1.97)
+    """
     kept = [
         (value, group) for value, group in zip(values, groups, strict=True) if value is not None
     ]
     if not kept:
-        return records.Score(key, None, 0, by=by, label=label, note=note)
+        return row
     rows = np.array([(value, 1.0) for value, _ in kept])
     sums = sum_by_cluster(rows, [group for _, group in kept])
-    span = bootstrap(sums, lambda drawn: drawn[:, 0] / drawn[:, 1])
+    span = bootstrap(sums, lambda drawn: drawn[:, 0] / drawn[:, 1], bounds=bounds)
     mean = fmean(value for value, _ in kept)
-    return spanned(records.Score(key, mean, len(kept), None, None, by, label, note), span)
+    return spanned(replace(row, value=mean, n=len(kept)), span)
 
 
 def spanned(score: records.Score, span: tuple[float, float] | None) -> records.Score:

@@ -233,7 +233,7 @@ def _average(scale: str, rated: Sequence[Rated]) -> Score:
     if not values:
         return Score(scale, None, 0)
     rows = np.column_stack([values, np.ones(len(values))])
-    span = bootstrap(rows, lambda sums: np.asarray(sums[:, 0] / sums[:, 1], float))
+    span = bootstrap(rows, lambda sums: np.asarray(sums[:, 0] / sums[:, 1], float), bounds=None)
     low, high = span or (None, None)
     return Score(scale, fmean(values), len(values), low, high)
 

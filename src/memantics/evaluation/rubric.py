@@ -16,14 +16,14 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from memantics.benchmarks.factories import mean_score
+from memantics.benchmarks.factories import mean_within
 from memantics.core.errors import InputError
 from memantics.core.files import read_regular, replace_file
 from memantics.core.prompt import enclose
 from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Item, Message, Outcome, Request, Sampling, Score
 from memantics.core.task import InvalidPolicy, Task
-from memantics.evaluation.judging.rubrics import Rubric, built_in_rubric
+from memantics.evaluation.judging.rubrics import Dimension, Rubric, built_in_rubric
 from memantics.metrics.agreement import krippendorff_alpha
 
 JUDGED = "judged.json"
@@ -73,7 +73,7 @@ def make_judging(
         items=items,
         ask=lambda item, complaint: _ask(used, item, complaint),
         parse=lambda text, _: used.parse(text),
-        score=lambda judged: tuple(_average(key, judged) for key in used.qualities),
+        score=lambda judged: tuple(_average(one, judged) for one in used.dimensions),
         main=used.qualities[0],
         invalid=InvalidPolicy(3, "drop"),
         prompts=used.prompts,
@@ -129,10 +129,11 @@ def read_marks(
     }
 
 
-def _average(key: str, judged: Sequence[Outcome]) -> Score:
-    marks = read_marks(judged, [key])[key]
+def _average(one: Dimension, judged: Sequence[Outcome]) -> Score:
+    marks = read_marks(judged, [one.id])[one.id]
     kept = [o for o in judged if o.item.id in marks]
-    return mean_score(key, [marks[o.item.id] for o in kept], [o.item.group for o in kept])
+    values, groups = [marks[o.item.id] for o in kept], [o.item.group for o in kept]
+    return mean_within(Score(one.id, None, 0), values, groups, one.scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +220,12 @@ def make_scores(
         key = f"judge_{quality}"
         names = [groups[name] for name in means]
         note = f"{one.low} to {one.high}, mean of {', '.join(judges)}; {describe_agreement(agreed)}"
-        scores.append(mean_score(key, list(means.values()), names, note=note))
+        row = Score(key, None, 0, note=note)
+        scores.append(mean_within(row, list(means.values()), names, one.scale))
         for name, marks_by_item in zip(judges, marks, strict=True):
             where = [groups[item] for item in marks_by_item]
-            scores.append(
-                mean_score(key, list(marks_by_item.values()), where, by="judge", label=name)
-            )
+            row = Score(key, None, 0, by="judge", label=name)
+            scores.append(mean_within(row, list(marks_by_item.values()), where, one.scale))
         if agreed.calibrated is not None:
             note = f"calibrated on {agreed.rated} answers with human ratings"
             scores.append(Score(f"{key}_calibrated", agreed.calibrated, len(means), note=note))

@@ -12,7 +12,7 @@ from statistics import fmean
 
 import orjson
 
-from memantics.benchmarks.factories import mean_score
+from memantics.benchmarks.factories import mean_within
 from memantics.benchmarks.memeintent.asking import FOLDER, read_scoring
 from memantics.benchmarks.memeintent.load import IntentRelease
 from memantics.benchmarks.memeintent.scoring import mark
@@ -37,7 +37,7 @@ from memantics.benchmarks.paper_file import (
 )
 from memantics.core.files import read_regular
 from memantics.core.queue import IndividualAnnotation, Review
-from memantics.core.records import Outcome
+from memantics.core.records import Outcome, Score
 from memantics.core.rundir import last_answers, read_bare_items
 from memantics.core.task import Services
 from memantics.metrics.agreement import spearman
@@ -287,7 +287,8 @@ def _rate(review: Review) -> Iterator[PaperRow]:
         cells = []
         for scale in _SCALES:
             pairs = scales.get(scale, [])
-            score = mean_score(scale, [v for v, _ in pairs], [m for _, m in pairs])
+            values, memes = [v for v, _ in pairs], [m for _, m in pairs]
+            score = mean_within(Score(scale, None, 0), values, memes, (1.0, 5.0))
             cells.append(score_cell(score, 2, 1.0))
         yield PaperRow(name, tuple(cells), "own")
 
