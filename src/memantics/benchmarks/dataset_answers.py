@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.dataset_config import DatasetConfig, LabelConfig
 from memantics.benchmarks.dataset_reader import open_dataset_config, open_labelled, show_meme
-from memantics.benchmarks.factories import mean_score
+from memantics.benchmarks.factories import mean_score, mean_within
 from memantics.benchmarks.parsing import clean, find_object, strip_marks
 from memantics.benchmarks.plugin import TaskSetup
 from memantics.core.errors import UnknownName
@@ -71,6 +71,8 @@ def _list_several(config: DatasetConfig, setup: TaskSetup) -> Iterator[Item]:
     release, label = open_labelled(config, setup, name), config.label[name]
     classes = release.list_classes(name)
     tally = release.tally
+    # A split without any label is not labelled: its memes have no gold answer.
+    labelled = {split for c, split, _ in tally.labels if c == name}
     fields = []
     for value in classes:
         count = sum(n for (c, _, v), n in tally.labels.items() if (c, v) == (name, value))
@@ -78,7 +80,7 @@ def _list_several(config: DatasetConfig, setup: TaskSetup) -> Iterator[Item]:
         fields.append(Field(value, "boolean", majority=majority, positive="true"))
     question = label.question or f"Which labels fit: {label.what}?"
     for meme in release.memes:
-        if setup.split in (meme.split, "all"):
+        if setup.split in (meme.split, "all") and meme.split in labelled:
             images, context = show_meme(meme, setup)
             form = Form(question, tuple(fields), context=context, reply="json")
             gold: list[JsonValue] = list(meme.labels[name])
@@ -144,7 +146,7 @@ def score_several(label: LabelConfig, outcomes: Sequence[Outcome]) -> tuple[Scor
     contrast = InformationContrast(gold, tree)  # type: ignore[arg-type]
     mean = contrast.score(said)
     rows.append(Score("icm_norm", contrast.normalise(mean), size))
-    rows.append(mean_score("icm", contrast.values(said), ids))
+    rows.append(mean_within(Score("icm", None, 0), contrast.values(said), ids, None))
     return tuple(rows)
 
 

@@ -35,6 +35,7 @@ _DEEPEST = 3
 _ORIGINS = ("source", "author", "date", "template_cluster")
 _PLACEHOLDER = re.compile(r"\{(.+?)\}")
 _SHOWN = 10  # missing images that a note names
+_YES, _NO = ("1", "1.0", "true", "yes"), ("", "0", "0.0", "false", "no")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +252,7 @@ def probe_dataset_config(config: DatasetConfig, source: Source, rows: int = 20) 
     found = find_data_files(config, source.root)
     absent = {label.column for label in config.label.values() if label.column}
     absent |= {label.votes.column for label in config.label.values() if label.votes} - {""}
+    absent |= {flag for label in config.label.values() for flag in label.flags}
     for index in range(len(found)):
         for count, (_, (_, row, _)) in enumerate(_walk(config, source, found[index:][:1]), 1):
             probed = _Row(config, *found[index], count, row)
@@ -268,13 +270,25 @@ def _walk(
     config: DatasetConfig, source: Source, found: Sequence[tuple[str, Path]]
 ) -> Iterator[_Walked]:
     """Yield the number of the file, and the number, the cells and the meme of each row."""
-    finder = _ImageFinder(source)
+    finder, stems = _ImageFinder(source), _name_files(source.root, [path for _, path in found])
     for place, (split, path) in enumerate(found):
         ending = f".{config.format}" if config.format else ""
         for number, row in read_rows(path, ending=ending, detect=True, encoding=config.encoding):
             if config.columns.split and row.get(config.columns.split, "") != split:
                 continue  # the row belongs to another split of the same table
-            yield place, (number, row, _Row(config, split, path, number, row).read(finder))
+            read = _Row(config, split, path, number, row, stems[path]).read(finder)
+            yield place, (number, row, read)
+
+
+def _name_files(root: Path, paths: Sequence[Path]) -> dict[Path, str]:
+    """Return the name of each file in the ids of its rows: with its folder if another is equal."""
+    same = Counter(path.stem for path in dict.fromkeys(paths))
+    return {
+        path: path.stem
+        if same[path.stem] == 1
+        else path.relative_to(root).with_suffix("").as_posix()
+        for path in paths
+    }
 
 
 def look_up(row: TableRow, name: str) -> str | None:
@@ -290,7 +304,7 @@ def look_up(row: TableRow, name: str) -> str | None:
     head, dot, rest = name.partition(".")
     while dot:
         if head in row and row[head].startswith("{"):
-            return write_cell(_dig(_parse(row[head]), rest))
+            return write_cell(_dig(parse_cell(row[head]), rest))
         more, dot, rest = rest.partition(".")
         head = f"{head}.{more}"
     return None
@@ -319,17 +333,18 @@ def show_meme(meme: ConfiguredMeme, setup: TaskSetup) -> tuple[tuple[Image, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One row of a table, and where it is."""
+    """One row of a table, and where it is; ``stem`` names its file in the id of the row."""
 
     config: DatasetConfig
     split: str
     path: Path
     number: int
     row: TableRow
+    stem: str = ""
 
     def read(self, finder: _ImageFinder) -> ConfiguredMeme:
         columns, config = self.config.columns, self.config
-        called = f"{self.path.stem}-{self.number}"
+        called = f"{self.stem or self.path.stem}-{self.number}"
         if columns.id:
             called = read_id(self.take(columns.id), self.path.name, self.number)
         text, picture = self.take(columns.text), self.take(columns.image)
@@ -406,11 +421,10 @@ class _Row:
         if label.roles:
             return tuple(value for value, _ in self.read_roles(label))
         if label.flags:
-            yes = ("1", "1.0", "true", "True")
-            return tuple(name for name in label.flags if self.row.get(name) in yes)
+            return tuple(name for name in label.flags if self.read_flag(name))
         cell = self.find_cell(label.column) or ""
         if label.key:
-            found = [write_cell(_dig(one, label.key)) for one in _list(_parse(cell))]
+            found = [write_cell(_dig(one, label.key)) for one in _list(parse_cell(cell))]
             values = list(dict.fromkeys(value for value in found if value))
         else:
             values = _cut(cell, label.separator)
@@ -418,6 +432,14 @@ class _Row:
         if label.place is not None:
             values = values[label.place : label.place + 1]
         return self.rename(label, values, label.column)
+
+    def read_flag(self, name: str) -> bool:
+        """Return whether a flag is set; a value that is neither yes nor no is an error."""
+        cell = self.row.get(name, "").strip().casefold()
+        if cell not in _YES and cell not in _NO:
+            known = ", ".join([*_YES, *filter(None, _NO)])
+            raise self.fail(f"column {name!r}: {cell[:20]!r} is not a flag", f"known: {known}")
+        return cell in _YES
 
     def read_roles(self, label: LabelConfig) -> Iterator[tuple[str, str]]:
         """Yield the value and the name of each entity of a row."""
@@ -437,7 +459,7 @@ class _Row:
     def read_spans(self, label: LabelConfig, text: str) -> tuple[Span, ...]:
         """Return the labelled parts of the text; positions outside of the text are an error."""
         spans = []
-        for one in _list(_parse(self.look_up(label.column) or "")):
+        for one in _list(parse_cell(self.look_up(label.column) or "")):
             start, end = (_dig(one, key) for key in (label.start, label.end))
             value = write_cell(_dig(one, label.key))
             if not isinstance(start, int) or not isinstance(end, int):
@@ -452,8 +474,9 @@ class _Row:
 
     def read_votes(self, label: LabelConfig, votes: VotesConfig) -> tuple[Vote, ...]:
         """Return the votes of a row; annotators without a vote are left out."""
+        absent = {"", *votes.unanswered}
         made = [
-            (name, self.rename(label, [v for v in values if v not in votes.unanswered], where), own)
+            (name, self.rename(label, [v for v in values if v not in absent], where), own)
             for name, values, own, where in self.list_votes(votes)
         ]
         return tuple(Vote(values, name, own) for name, values, own in made if values)
@@ -472,7 +495,7 @@ class _Row:
                 yield name, _cut(self.take(column)), attributes, column
             return
         whole = self.find_cell(votes.column)
-        given = _list(_parse(whole)) if whole else []
+        given = _list(parse_cell(whole)) if whole else []
         if votes.value:
             for one in given:
                 own = {k: write_cell(_dig(one, path)) for k, path in votes.attributes.items()}
@@ -491,13 +514,13 @@ class _Row:
         cell = self.look_up(column)
         if not cell:
             return []
-        values = [write_cell(value) for value in _list(_parse(cell))]
+        values = [write_cell(value) for value in _list(parse_cell(cell))]
         if len(values) != count:
             raise self.fail(f"column {column!r} has {len(values)} values for {count} votes")
         return values
 
 
-def _parse(cell: str) -> JsonValue:
+def parse_cell(cell: str) -> JsonValue:
     """Parse a cell with JSON, or with a list or dictionary as Python prints it."""
     try:
         value: JsonValue = orjson.loads(cell)
@@ -532,7 +555,7 @@ def _cut(cell: str, separator: str = "") -> list[str]:
     (['a', '1'], ['a', 'b'], ['a', 'b'], [])
     """
     if cell.startswith("["):
-        value = _parse(cell)
+        value = parse_cell(cell)
         if isinstance(value, list):
             return [write_cell(one) for one in value]
     if separator:

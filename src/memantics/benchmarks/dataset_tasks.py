@@ -150,7 +150,7 @@ def make_plugin(dataset_config: DatasetConfig) -> BenchmarkPlugin[ConfiguredRele
 
 def make_card(name: str, dataset_config: DatasetConfig) -> Card:
     """Return a dataset card with the tasks of a data set (default split ``test``)."""
-    splits = (*sorted(dataset_config.files, key=lambda file: file != "test"), "all")
+    splits = (*sorted(dataset_config.files, key=lambda split: split.lower() != "test"), "all")
     tasks = [
         _card(label, label_config.what, _pick_main(label_config), splits)
         for label, label_config in dataset_config.label.items()

@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -149,6 +149,7 @@ def read_separated(
         number = 0
         try:
             reader = csv.DictReader(file, delimiter=form.delimiter, strict=True)
+            refuse_equal_names(path, reader.fieldnames or ())
             for number, row in enumerate(reader, 1):
                 if None in row or None in row.values():
                     raise DataError(
@@ -160,6 +161,15 @@ def read_separated(
                 "save it as UTF-8" if isinstance(error, UnicodeDecodeError) else "repair that row"
             )
             raise DataError(path.name, str(error), row=number + 1, hint=hint) from error
+
+
+def refuse_equal_names(path: Path, names: Sequence[str]) -> None:
+    """Raise an error if two columns have one name, since only one of them would be read."""
+    for name, count in Counter(filter(None, names)).items():
+        if count > 1:
+            raise DataError(
+                path.name, f"has {count} columns {name!r}", hint="rename or remove one of them"
+            )
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from memantics.core.data import read_file, read_json, read_jsonl
 from memantics.core.errors import DataError, InputError, MissingExtra, need_packages
 from memantics.core.files import check_regular, open_regular
 from memantics.core.members import BYTES, list_leaves, name_cell, open_parquet, read_samples
-from memantics.core.separated import Separated, detect_form, read_separated
+from memantics.core.separated import Separated, detect_form, read_separated, refuse_equal_names
 from memantics.core.text import repair_surrogates
 
 if TYPE_CHECKING:
@@ -359,6 +359,7 @@ def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, TableRow
             sheet.reset_dimensions()  # The size that the sheet declares may be wrong.
             rows = sheet.iter_rows(max_col=_SHEET_COLUMNS, values_only=True)
             head = [write_cell(value) for value in next(rows, ())]
+            refuse_equal_names(path, head)
             last = 0
             for number, values in enumerate(rows, 1):
                 cells = [_bound(write_cell(v), path, number, bounds) for v in values]

@@ -380,7 +380,7 @@ def _add_path(path: Path, images: Path | None, columns: LabelledColumns, called:
     if len(found) > 1:
         return _add_tree(path, found, images, columns, called)
     name = make_name(called or (path.stem if path.is_file() else path.name))
-    return _add_own(FoundSet(root, found[0].files), images, columns, name)
+    return _add_own(FoundSet(root, found[0].files, found[0].unused), images, columns, name)
 
 
 def _are_disjoint(names: Sequence[str], root: Path) -> bool:

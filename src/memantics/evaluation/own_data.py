@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 
 from memantics.benchmarks.dataset_config import DatasetConfig
-from memantics.benchmarks.dataset_reader import look_up
+from memantics.benchmarks.dataset_reader import look_up, parse_cell
 from memantics.benchmarks.dataset_tasks import make_card
 from memantics.benchmarks.registry import find_own_dataset_configs
 from memantics.core.errors import DataError, InputError, UnknownName
@@ -50,6 +50,7 @@ _DEEPEST, _MOST_FILES = 5, 20_000
 _MOST_VALUES = 26
 _SHARE = 0.05
 _LATIN = "Latin letters"
+_SHOWN = 5  # unused files that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,14 @@ class LabelledColumns:
 
 @dataclass(frozen=True, slots=True)
 class FoundSet:
-    """The tables of one data set: its folder, and the files of each split ('' if not named)."""
+    """The tables of one data set: its folder, and the files of each split ('' if not named).
+
+    ``unused`` are tables beside those of splits, such as a list of sources.
+    """
 
     root: Path
     files: Mapping[str, tuple[Path, ...]]
+    unused: tuple[Path, ...] = ()
 
     def list_names(self, split: str) -> list[str]:
         """Return the files of a split relative to the folder."""
@@ -94,6 +99,8 @@ class OwnTable(Result):
     labels: dict[str, dict[str, int]]
     columns: dict[str, str] = field(default_factory=dict)
     form: str = ""
+    renamed: str = ""
+    unused: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Summarise the detected columns in readable lines."""
@@ -102,6 +109,10 @@ class OwnTable(Result):
             told = ", ".join(f"{name} = {column}" for name, column in self.columns.items())
             yield f"columns: {told}" + (f" ({self.form})" if self.form else "")
         yield "splits: " + ", ".join(f"{name} {count:,}" for name, count in self.splits.items())
+        if self.unused:
+            yield f"not read, since their names name no split: {', '.join(self.unused)}"
+        if self.renamed:
+            yield f"{self.renamed} repeats: rows are named by file and row number"
         if self.languages:
             told = ", ".join(f"{name} {n:,}" for name, n in self.languages.items())
             yield "languages of the texts: " + told
@@ -183,13 +194,12 @@ def find_sets(folder: Path) -> list[FoundSet]:
                 raise InputError(f"{folder} contains more than {_MOST_FILES:,} tables")
             split, root = name_split(path, folder)
             found.setdefault(root, {}).setdefault(split, []).append(path)
-    return [FoundSet(root, _choose(root, splits)) for root, splits in found.items()]
+    return [_choose(root, splits) for root, splits in found.items()]
 
 
-def _choose(root: Path, splits: dict[str, list[Path]]) -> dict[str, tuple[Path, ...]]:
+def _choose(root: Path, splits: dict[str, list[Path]]) -> FoundSet:
     """Return the files of each split; raise an error if several forms of a split exist."""
-    if len(splits) > 1:
-        splits.pop("", None)  # tables beside those of splits, such as a list of sources
+    unused = splits.pop("", []) if len(splits) > 1 else []
     for split, paths in splits.items():
         endings = sorted({path.suffix.lower() for path in paths})
         if len(endings) > 1 or (not split and len(paths) > 1 and ".tar" not in endings):
@@ -199,7 +209,8 @@ def _choose(root: Path, splits: dict[str, list[Path]]) -> dict[str, tuple[Path, 
                 f"{root}: {told} could be any of {named}", hint="give the one file to use"
             )
     order = ("train", "validation", "test", "")
-    return {split: tuple(splits[split]) for split in order if split in splits}
+    files = {split: tuple(splits[split]) for split in order if split in splits}
+    return FoundSet(root, files, tuple(unused))
 
 
 def write_own_config(found: FoundSet, columns: LabelledColumns, name: str) -> OwnTable:
@@ -212,6 +223,17 @@ def write_own_config(found: FoundSet, columns: LabelledColumns, name: str) -> Ow
     labels = [_find_label(first, row, label) for label in known.labels]
     labels = _name_apart(labels + [_find_votes(row, column) for column in known.votes])
     counted = _count(found, known, labels)
+    # Numbers that start again in each split are no ids, nor is an image with several texts.
+    repeats = counted.shared or (counted.disputed and known.id == known.image)
+    renamed = known.id if repeats and not columns.id else ""
+    if renamed:
+        known = replace(known, id="")
+    elif counted.disputed:
+        raise DataError(
+            first.name,
+            f"rows with the {known.id} {counted.disputed!r} have different labels",
+            hint="give one row per meme, with a list of votes (--votes), or name other ids (--id)",
+        )
     path = find_own_dataset_configs() / f"{name}.toml"
     body, config = _dump_dataset_config(found, known, counted, labels)
     make_card(name, config)  # an error here leaves nothing behind
@@ -232,6 +254,8 @@ def write_own_config(found: FoundSet, columns: LabelledColumns, name: str) -> Ow
         {label.column: dict(counted.values[label.column].most_common()) for label in labels},
         told | {f"label {label.key}": label.column for label in labels},
         form,
+        f"column {renamed!r}" if renamed else "",
+        tuple(path.name for path in found.unused[:_SHOWN]),
     )
 
 
@@ -285,7 +309,7 @@ def _find_columns(file: Path, row: TableRow, wanted: LabelledColumns) -> Labelle
     found = wanted.id or next((name for name in _IDS if name in row and name not in taken), "")
     if not found and image and image not in embedded:
         found = image
-    split = wanted.split or next((name for name in _SPLITS if name in row), "")
+    split = wanted.split or next((name for name in row if name.lower() in _SPLITS), "")
     return replace(wanted, image=image, text=text, id=found, split=split)
 
 
@@ -383,20 +407,22 @@ def _list_annotators(row: TableRow, column: str) -> list[str]:
 
 
 def _load(cell: str) -> object:
-    try:
-        return orjson.loads(cell) if cell.startswith("[") else None
-    except orjson.JSONDecodeError:
-        return None
+    return parse_cell(cell) if cell.startswith("[") else None
 
 
 @dataclass(slots=True)
 class _Counted:
-    """The counts of one pass over the rows."""
+    """The counts of one pass over the rows.
+
+    ``shared`` counts ids of an earlier split, ``disputed`` is an id with two labels in one split.
+    """
 
     rows: int = 0
     splits: Counter[str] = field(default_factory=Counter)
     scripts: Counter[str] = field(default_factory=Counter)
     duplicates: int = 0
+    shared: int = 0
+    disputed: str = ""
     values: dict[str, Counter[str]] = field(default_factory=dict)
 
 
@@ -404,13 +430,16 @@ def _count(found: FoundSet, known: LabelledColumns, labels: Sequence[_Label]) ->
     """Count rows, splits, scripts, duplicates and label values; rows are not kept."""
     counted = _Counted(values={label.column: Counter() for label in labels})
     named = bool([split for split in found.files if split])
-    with SeenKeys() as seen:
+    with SeenKeys() as seen, SeenKeys() as ids:
         for split, paths in found.files.items():
             for path in paths:
                 for _, row in read_rows(path, detect=True, encoding=known.encoding):
                     counted.rows += 1
                     given = split if named else row.get(known.split, "") if known.split else "test"
                     counted.splits[given] += 1
+                    if name := row.get(known.id, "") if known.id else "":
+                        gold = "\0".join(look_up(row, label.column) or "" for label in labels)
+                        _count_id(counted, name, (given, gold), ids)
                     _count_row(counted, row, known, labels, seen)
     if "" in counted.splits:
         hint = "fill it, or name another split column with --split-column NAME"
@@ -426,6 +455,18 @@ def _count(found: FoundSet, known: LabelledColumns, labels: Sequence[_Label]) ->
                 hint=f"a label column has 2 to {_MOST_VALUES} values: name another column",
             )
     return counted
+
+
+def _count_id(counted: _Counted, name: str, facts: tuple[str, str], ids: SeenKeys) -> None:
+    """Compare split and labels of a row with those of the first row that has its id."""
+    earlier = ids.add(name, "\0".join(facts))
+    if earlier is None:
+        return
+    split, _, gold = earlier.partition("\0")
+    if split != facts[0]:
+        counted.shared += 1
+    elif gold != facts[1]:
+        counted.disputed = counted.disputed or name
 
 
 def _count_row(
@@ -473,7 +514,7 @@ def _dump_dataset_config(
     files = {split: tuple(found.list_names(split) if named else paths) for split in counted.splits}
     whole = ", ".join(paths[:3]) + (", …" if len(paths) > 3 else "")
     facts = {
-        "title": Path(paths[0]).stem if len(paths) == 1 else found.root.name,
+        "title": Path(paths[0]).stem if len(paths) == 1 and not named else found.root.name,
         "summary": f"The table {whole}.",
         "languages": _pick_languages(counted.scripts),
         "source": "your own table",
