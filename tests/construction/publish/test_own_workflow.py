@@ -124,7 +124,8 @@ def test_every_kind_of_field_is_annotated_exported_published_and_run(
     card = (root / "README.md").read_text("utf-8")
     assert 'language: ["en"]' in card
     assert "| people | 3 |" in card
-    assert "Krippendorff's alpha, tone" in card
+    assert "Krippendorff's alpha, tone |" in card
+    assert "Krippendorff's alpha, degree, ordinal |" in card
     assert "judged edits" not in card
     croissant = json.loads((root / "croissant.json").read_text("utf-8"))
     assert {record["name"] for record in croissant["recordSet"]} == {

@@ -160,10 +160,13 @@ def describe_review(review: Review) -> CardSection:
     rows += [(f"dropped: {reason or 'no reason'}", f"{n:,}") for reason, n in reasons.most_common()]
     for field in _voted(review):
         table = _tabulate(review, field)
-        alpha = krippendorff_alpha(table)
+        # Steps of a scale have an order, as on the page Agreement of the annotation app.
+        scale = all(isinstance(one, int) for row in table for one in row if one is not None)
+        alpha = krippendorff_alpha(table, "ordinal" if scale else "nominal")
+        name = f"{field}, ordinal" if scale else field
         # Krippendorff's alpha is undefined if all annotations have the same value.
         shown = "undefined: all annotations are equal" if alpha is None else f"{alpha:.3f}"
-        rows.append((f"Krippendorff's alpha, {field}", f"{shown} (n = {len(table):,})"))
+        rows.append((f"Krippendorff's alpha, {name}", f"{shown} (n = {len(table):,})"))
     return CardSection("Review", (), tuple(rows))
 
 
@@ -257,13 +260,26 @@ def _sittings(review: Review) -> Iterator[list[IndividualAnnotation]]:
 
 
 def _tabulate(review: Review, field: str) -> list[list[Label | None]]:
-    """Return annotations of a field, one column per person; skip items with one annotation."""
+    """Return annotations of a field, one column per person; skip items with one annotation.
+
+    Whole numbers stay numbers if all annotations are such; other values become text.
+    """
     votes = [
-        {vote.annotator: str(vote.values[field]) for vote in sitting if field in vote.values}
+        {vote.annotator: vote.values[field] for vote in sitting if field in vote.values}
         for sitting in _sittings(review)
     ]
+    given = [value for row in votes for value in row.values()]
+    scale = all(isinstance(value, int) and not isinstance(value, bool) for value in given)
     people = sorted({person for row in votes for person in row})
-    return [[row.get(person) for person in people] for row in votes if len(row) > 1]
+    return [
+        [_take(row[person], scale) if person in row else None for person in people]
+        for row in votes
+        if len(row) > 1
+    ]
+
+
+def _take(value: JsonValue, scale: bool) -> Label:
+    return value if scale and isinstance(value, int) else str(value)
 
 
 # Fields of the Croissant vocabulary for responsible AI. Only the publisher can write most of them.
