@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memantics.evaluation.datasets import add_release
+from memantics.evaluation.own_data import LabelledColumns
 from memantics.moderation import Classifier, Detector
 from memantics.moderation.calibration import Rated
 from memantics.moderation.examples import Example, order_examples
@@ -92,6 +97,41 @@ def test_the_card_states_the_spread_over_seeds(tmp_path: Path) -> None:
     card = (tmp_path / "detector.card.md").read_text("utf-8")
     assert "over 5 seeds of the folds: mean" in card
     assert "worst" in card
+
+
+@pytest.mark.parametrize("votes", [False, True])
+def test_shuffled_files_of_a_data_set_give_the_same_model(
+    votes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that judges is equal; only checksums differ, since they are those of the files."""
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
+    made = []
+    for seed in (0, 1):
+        shutil.rmtree(tmp_path / "set", ignore_errors=True)
+        (tmp_path / "set").mkdir()
+        order = mix(seed)
+        for part in range(3):
+            rows = [write_row(EXAMPLES[place], votes) for place in order[part::3]]
+            (tmp_path / f"set/train-{part}.jsonl").write_text("\n".join(rows), "utf-8")
+        columns = LabelledColumns(votes=["tone"]) if votes else LabelledColumns(labels=["tone"])
+        add_release(str(tmp_path / "set"), columns=columns)
+        data = "set/tone_votes=harmful" if votes else "set/tone=harmful"
+        path = Detector.train(data, options=TrainOptions(preset="fast")).save(tmp_path / "made.zip")
+        with zipfile.ZipFile(path) as archive:
+            made.append({name: archive.read(name) for name in archive.namelist()})
+    assert made[0].keys() == made[1].keys()
+    for name in made[0]:
+        # The card names the checksum of the files, and the manifest that of the card.
+        one, other = (re.sub(rb"[0-9a-f]{64}", b"", files[name]) for files in made)
+        assert one == other, name
+
+
+def write_row(example: Example, votes: bool) -> str:
+    label = "harmful" if example.label else "harmless"
+    row: dict[str, object] = {"id": example.id, "text": example.text, "tone": label}
+    if votes:
+        row |= {"tone": [label, label, "harmful"], "annotators": ["p", "q", "r"]}
+    return json.dumps(row, ensure_ascii=False)
 
 
 EXAMPLE = st.builds(
