@@ -134,6 +134,24 @@ def test_one_caption_on_two_images_is_two_memes(tmp_path: Path) -> None:
     assert put_together([Example("bare", text, label=1)], found) == ([], 1)
 
 
+def test_an_appeal_replaces_the_review_and_gold_items_are_no_labels(tmp_path: Path) -> None:
+    """Else the review and the overturned appeal of a post are a tie, and nothing is learnt."""
+    rows = [
+        make_verdict(name, text, ("review", said))
+        for name, text, said in (("a", "so much rain", "yes"), ("b", "sun", "yes"))
+    ]
+    gold = make_verdict("g", "an example of the policy", ("review", "yes"))
+    rows.append(gold.model_copy(update={"hidden": {**gold.hidden, "gold": "1"}}))
+    write_annotations(tmp_path / "reviewed.jsonl", rows)
+    appeal = make_verdict("dec-1", "so much rain", ("review", "no"))
+    hidden = {**appeal.hidden, "decision": "dec-1"}
+    write_annotations(tmp_path / "over.jsonl", [appeal.model_copy(update={"hidden": hidden})])
+    for names in (("reviewed", "over"), ("over", "reviewed")):
+        found = read_decisions([tmp_path / f"{name}.jsonl" for name in names])
+        assert {e.text: e.label for e in found.examples} == {"so much rain": 0, "sun": 1}
+        assert (found.weights, found.undecided) == ((1.0, 1.0), 0)
+
+
 def test_verdicts_without_a_text_are_counted_and_no_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no annotations at"):
         read_decisions([tmp_path / "gone.jsonl"])

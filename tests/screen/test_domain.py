@@ -118,6 +118,25 @@ def test_what_a_list_claims_of_a_language_does_not_outweigh_the_text(
     assert (rows["a"]["status"], rows["a"]["language"]) == (status, language)
 
 
+def test_a_text_of_which_nothing_is_known_needs_review() -> None:
+    """A few training texts of rare words set no limit, and emoji and digits are no words."""
+    kind, cruel = ("lovely day at home", "we eat with friends"), ("you are stupid", "i hate you")
+    examples = [
+        Example(f"{n}{place}", text, label=label)
+        for label, texts in enumerate((kind, cruel))
+        for place, text in enumerate(texts)
+        for n in range(20)
+    ]
+    rare = [Example(f"r{n}", f"{chr(97 + n) * 4} {chr(98 + n) * 5}") for n in range(4)]
+    examples += [replace(one, label=n % 2) for n, one in enumerate(rare)]
+    detector = Detector.train(examples, "words")
+    assert detector.unseen_ngram_rate is not None
+    assert detector.unseen_ngram_rate.most == 1
+    for verdict in detector.verdicts(["🐒🐒🐒", "1488", "!!!", "quux blorb"]):
+        assert verdict.label == "harmful" or OUTSIDE_NOTE in verdict.review
+    assert detector.verdicts("we eat at home with friends")[0].outcome == "harmless"
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

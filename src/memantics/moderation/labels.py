@@ -107,9 +107,10 @@ def _keep_labelled(
 # Aggregation of annotations into training labels.
 #
 # Each annotation counts 1 (harmful), 0 (harmless) or ½ (maybe, unsure). If the lead or another
-# adjudicator decided a tie, only that decision counts. A mean above ½ is harmful, below ½ harmless.
-# At ½ the meme is undecided and is used neither for training nor for evaluation. The weight of a
-# label is twice the distance of the mean from ½: 1 for full agreement, ⅓ for two of three.
+# adjudicator decided a tie, or reviewed an appeal, only that decision counts. A mean above ½ is
+# harmful, below ½ harmless. At ½ the meme is undecided and is used neither for training nor for
+# evaluation. The weight of a label is twice the distance of the mean from ½: 1 for full agreement,
+# ⅓ for two of three.
 # Annotations replace an earlier label of the same meme: the same image with the same caption, or
 # the same caption where an image is unknown.
 
@@ -154,9 +155,11 @@ def read_decisions(files: Iterable[Path]) -> Decided:
 
     The text of a meme is in the hidden field ``text``, and the digest of its image in ``sha256``,
     as in queues that ``screen`` writes. One caption on two images makes two memes. Annotations
-    without a digest are pooled by caption.
+    without a digest are pooled by caption. The review of an appeal replaces other annotations of
+    its meme. Hidden gold items are skipped.
     """
     votes: dict[tuple[str, str], list[Mapping[str, object]]] = {}
+    appealed: dict[tuple[str, str], list[Mapping[str, object]]] = {}
     texts: dict[tuple[str, str], tuple[str, str]] = {}
     people: set[str] = set()
     textless = 0
@@ -167,14 +170,18 @@ def read_decisions(files: Iterable[Path]) -> Decided:
                 f"no annotations at {path}", hint="write them with 'memantics annotate export'"
             )
         for annotation in read_annotations(path):
+            if "gold" in annotation.hidden:
+                continue  # an example of the policy, which tests the reviewers
             text = str(annotation.hidden.get("text") or "")
             if not text.strip():
                 textless += 1
                 continue
             key = _name_caption(text), str(annotation.hidden.get("sha256") or "")
             texts.setdefault(key, (str(annotation.hidden.get("id") or annotation.group), text))
-            votes.setdefault(key, []).extend(list_votes(annotation))
+            side = appealed if "decision" in annotation.hidden else votes
+            side.setdefault(key, []).extend(list_votes(annotation))
             people |= {vote.annotator for vote in annotation.annotations}
+    votes |= {key: said for key, said in appealed.items() if said}
     made = [(key, *decide(said)) for key, said in votes.items()]
     kept = [one for one in made if one[2] > 0]
     examples = tuple(

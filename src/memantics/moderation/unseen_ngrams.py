@@ -40,13 +40,19 @@ class UnseenNgrams:
     def measure(self, text: str) -> float:
         """Compute the proportion of a text's distinct n-grams that are not in the training texts.
 
+        Of a text without any n-gram, such as emoji for a detector of words, nothing is known: 1.
+
         >>> UnseenNgrams({"a", "b", "ab"}, 0.4).measure("abc")
         0.4
         >>> UnseenNgrams({"so", "it"}, 0.4, "phrases").measure("so is it")
         0.3333333333333333
+        >>> UnseenNgrams({"so", "it"}, 0.4, "phrases").measure("🐒 88")
+        1.0
         """
         pieces = _CUTS[self.kind](clean(text))
-        return sum(piece not in self.known for piece in pieces) / len(pieces) if pieces else 0.0
+        if not pieces:
+            return float(bool(text.strip()))
+        return sum(piece not in self.known for piece in pieces) / len(pieces)
 
     def measure_worst(self, text: str) -> float:
         """Compute the highest unseen-n-gram rate of the whole text and each of its sentences.
@@ -58,8 +64,15 @@ class UnseenNgrams:
         return max(map(self.measure, (text, *cut_sentences(text, _LONG))))
 
     def is_outside(self, share: float) -> bool:
-        """Check whether a text's unseen-n-gram rate exceeds that of 99 % of the training texts."""
-        return share > self.most
+        """Check whether a text's unseen-n-gram rate exceeds that of 99 % of the training texts.
+
+        A text without any known n-gram is outside, even if few training texts set no limit.
+
+        >>> few = UnseenNgrams({"so"}, 1.0, "phrases")
+        >>> few.is_outside(few.measure("🐒 88")), few.is_outside(few.measure("so what"))
+        (True, False)
+        """
+        return share > self.most or share >= 1.0
 
 
 def cut_sentences(text: str, fewest: int = 3) -> list[str]:
