@@ -69,7 +69,8 @@ def test_a_homophone_is_heard_where_the_point_says_so(detector: Path, tmp_path: 
     (row,) = read_rows(tmp_path / "out")
     assert row["obfuscation"] == "homophones"
     assert same_chance(row["probability"], hidden.probability)
-    set_point(file, threshold=float(limit))
+    assert "homophone" not in " ".join(set_point(file, homophones=True).lines)
+    assert "readings are no longer scored" in set_point(file, threshold=float(limit)).lines[-1]
     assert Detector.load(file).verdicts([HIDDEN])[0].label == "harmless"
 
 

@@ -211,6 +211,9 @@ def test_the_command_writes_parts_csv_and_a_page(tmp_path: Path) -> None:
     assert lines[1].startswith("'=1+1,scored,")
     again = shell.run("screen", "a.jsonl", "--workers", "1", "--json")
     assert json.loads(again.out)["done_now"] == 0
+    # Another choice of the caption gives other verdicts, so it does not resume these.
+    other = shell.refused("screen", "a.jsonl", "--workers", "1", "--text", "all")
+    assert "was started with other settings: text" in other
 
 
 def test_progress_is_told_once_a_second_and_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:

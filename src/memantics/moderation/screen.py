@@ -38,7 +38,12 @@ from memantics.moderation.columns import TableColumns, describe_columns
 from memantics.moderation.detect import Detector
 from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.pages import COLUMNS, summarize, write_summary
-from memantics.moderation.policies.screened import DECISIONS, FlaggedDecision, decide_flagged
+from memantics.moderation.policies.screened import (
+    DECISIONS,
+    TEXT_ALONE,
+    FlaggedDecision,
+    decide_flagged,
+)
 from memantics.moderation.review_queue import FLAGGED, REVIEW, write_review
 from memantics.moderation.review_reasons import IMAGE_MISSING, count_reasons
 from memantics.moderation.scale.driver import (
@@ -325,7 +330,10 @@ def _describe_decisions(
         return ["no clause was applied: the detector's score decides; add --model MODEL"]
     cited = Counter(one.clause or "no decision" for one in decided.values())
     shown = ", ".join(f"{name}: {cited[name]:,}" for name in sorted(cited))
-    return [f"{settings.model} decided flagged memes by clause ({DECISIONS}): {shown}"]
+    lines = [f"{settings.model} decided flagged memes by clause ({DECISIONS}): {shown}"]
+    if alone := sum(one.note == TEXT_ALONE for one in decided.values()):
+        lines.append(f"{alone:,} of them: {TEXT_ALONE}")
+    return lines
 
 
 def _list_notes(
@@ -360,6 +368,7 @@ def _identify(work: ScreenWork, classifiers: str, match_list: str) -> dict[str, 
         "templates": hashlib.sha256(repr(work.templates).encode()).hexdigest()[:16],
         **({"classifiers": classifiers} if classifiers else {}),
         **({"language": settings.language} if settings.language else {}),
+        **({"text": settings.printed} if settings.printed != "caption" else {}),
         **({"match_list": match_list} if match_list else {}),
     }
 

@@ -202,7 +202,10 @@ def set_point(
         save(judge.detector, model, card)
     else:
         save_wrapped(model, judge.file.model_copy(update={"card": card}))
-    return PointSet(str(model), point, tuple(opened.describe_point(point)))
+    lines = opened.describe_point(point)
+    if opened.point.homophones and not homophones:
+        lines.append("note: homophone readings are no longer scored; add --homophones to keep them")
+    return PointSet(str(model), point, tuple(lines))
 
 
 _PICTURE = 1.0  # weight of image features relative to text features

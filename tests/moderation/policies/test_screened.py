@@ -14,6 +14,7 @@ from memantics.core.queue import (
     read_queue,
     write_annotations,
 )
+from memantics.core.samples import IMAGES
 from memantics.moderation import record_reviews
 from tests.commands import Shell
 from tests.moderation.policies.scripted import POLICIES, serve_scripted
@@ -88,6 +89,29 @@ def test_without_a_model_no_clause_is_applied(shell: Shell) -> None:
     labels = {tuple(part.label for part in item.shown) for item in items}
     assert labels == {("text", "why")}
     assert "--policy" in shell.refused("screen", "posts.csv", "--model", "openai/x")
+
+
+def test_a_decision_on_a_harmful_image_says_that_the_model_saw_only_the_text(
+    tmp_path: Path,
+) -> None:
+    """Images are kept for review; a meme that the detector blocks has none."""
+    (tmp_path / "meme.png").write_bytes((IMAGES / "CN90001.png").read_bytes())
+    rows = (f"p{n},{text},meme.png\n" for n, text in enumerate(TEXTS[:2]))
+    (tmp_path / "posts.csv").write_text("id,text,image\n" + "".join(rows), encoding="utf-8")
+    shell = Shell(tmp_path)
+    policy = ("--policy", str(POLICIES / "forum.md"), "--model", "openai/obeys")
+    with serve_scripted() as url:
+        words = ("screen", "posts.csv", *policy, "--base-url", url)
+        out = shell.done(*words, "--threshold", "0", "--out", "s")
+        shell.done(*words, "--review-range", "0..1", "--out", "r")
+    found = {}
+    for name in ("s", "r"):
+        lines = (tmp_path / name / "decisions.jsonl").read_text(encoding="utf-8").splitlines()
+        found[name] = [json.loads(line) for line in lines]
+    assert [one["verdict"] for one in (*found["s"], *found["r"])] == ["violates"] * 4
+    assert all(one["note"].startswith("the model decided by the text alone") for one in found["s"])
+    assert "2 of them: the model decided by the text alone" in " ".join(out.split())
+    assert [one["note"] for one in found["r"]] == ["", ""]
 
 
 def test_a_model_that_is_not_there_loses_no_verdict(shell: Shell) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from memantics.moderation.scale.records import ShardRow
 from memantics.moderation.screening import read_rows
 
 DECISIONS, CALLS = "decisions.jsonl", "policy-calls"
+TEXT_ALONE = "the model decided by the text alone: images are kept only for memes in review"
 _AT_ONCE = 256
 _HARMFUL, _REVIEW = "harmful", "review"
 
@@ -57,7 +58,8 @@ def decide_flagged(
 ) -> dict[str, FlaggedDecision]:
     """Decide the flagged memes of a screening, write ``decisions.jsonl``, and return them by id.
 
-    Calls are logged below the folder, so that an interrupted screening repeats none.
+    Calls are logged below the folder, so that an interrupted screening repeats none. Images are
+    kept only for memes in review: of others, the model sees the text, and the note says so.
     """
     rows = (row for row in read_rows(folder) if row["label"] in (_HARMFUL, _REVIEW))
     if model is None:
@@ -95,7 +97,11 @@ async def _ask(
             steps = (make_decision_step(policy, meme) for meme in seen)
             taken = await asyncio.gather(*(client.take(step) for step in steps))
             by_id = {meme.id: one for meme, one in zip(seen, taken, strict=True)}
-            made += [_read(row, policy, client.model, by_id.get(str(row["id"]))) for row in batch]
+            shown = {meme.id for meme in seen if meme.image is not None}
+            for row in batch:
+                one = _read(row, policy, client.model, by_id.get(str(row["id"])))
+                unseen = row["sha256"] and one.verdict and one.id not in shown
+                made.append(replace(one, note=TEXT_ALONE) if unseen else one)
     return made
 
 
