@@ -140,6 +140,46 @@ def test_without_a_model_the_detector_decides_and_no_clause_is_applied(site: Sit
     log.close()
 
 
+def test_an_image_needs_a_decision_because_only_texts_are_decided(site: Site) -> None:
+    image = {"content_type": "image", "content_id": "p3", "text": "hello"}
+    digest = {"content_sha256": "a" * 64}
+    given = {"decision": {"verdict": "allowed"}}
+    before = verify_decisions(find_log(site)).lines
+    with site.client("decide") as client:
+        for body in (image, {**image, **digest}, {**image, **given}):
+            refused = client.post("/v1/decisions", json=body)
+            assert refused.status_code == 422
+            said = refused.json()["error"]["message"]
+            assert "give a decision and content_sha256 for an image" in said
+        assert verify_decisions(find_log(site)).lines == before
+        made = client.post("/v1/decisions", json={**image, **digest, **given})
+    assert (made.status_code, made.json()["content_sha256"]) == (201, "a" * 64)
+
+
+@pytest.mark.parametrize("text", ["доброе утро", "wir haben am Montag keine Zeit"])
+def test_a_text_for_human_review_is_neither_allowed_nor_a_violation(site: Site, text: str) -> None:
+    with site.client("decide") as client:
+        case = client.post("/v1/decisions", json={"text": text, "content_id": "p4"}).json()
+    assert (case["verdict"], case["band"], case["state"]) == ("undecided", "review", "undecided")
+    assert case["note"].startswith("needs human review, and no clause was applied: ")
+    assert case["explanation"].startswith("There is no decision on your post yet.")
+    with site.client("appeal") as client:
+        refused = client.post("/v1/appeals", json={"decision": case["id"]})
+    assert refused.status_code == 422
+    assert "nothing is decided yet" in refused.json()["error"]["message"]
+
+
+def test_the_record_of_a_score_has_the_operating_point_of_its_detector(site: Site) -> None:
+    with site.client("decide") as client:
+        case = client.post("/v1/decisions", json={"text": "今天天气真好，我们去公园吧"}).json()
+    assert (case["verdict"], case["band"], case["state"]) == ("allowed", "allow", "decided")
+    assert case["explanation"].startswith("Your post is allowed. The decision was made auto")
+    with DecisionLog(find_log(site)) as log:
+        body = next(line.body for line in log.walk(case["id"]))
+    assert body["operating_point"] == site.service.engine.detector.point.summary
+    assert str(body["operating_point"]).startswith("threshold 0.")
+
+
 @pytest.mark.slow
 def test_with_a_model_the_decision_cites_a_clause(tmp_path: Path) -> None:
     with serve_scripted() as url:

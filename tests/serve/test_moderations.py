@@ -79,6 +79,8 @@ def test_one_text_is_one_result_and_categories_we_cannot_tell_say_so(
     client: openai.OpenAI,
 ) -> None:
     (result,) = client.moderations.create(input=HARMLESS, model="omni-moderation-latest").results
+    dated = client.moderations.create(input=HARMLESS, model="omni-moderation-2024-09-26").results
+    assert dated[0].category_scores == result.category_scores
     assert result.categories.violence is False
     assert result.category_scores.violence == 0.0
     assert result.category_applied_input_types.violence == []

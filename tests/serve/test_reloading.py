@@ -19,6 +19,7 @@ import openai
 import pytest
 from perf.serve import press_and_reload
 
+from memantics.cli import serve as cli
 from memantics.moderation.detect import Detector
 from memantics.moderation.drift import SampleChoice, read_sample
 from memantics.moderation.examples import Example
@@ -227,3 +228,13 @@ def test_the_official_client_gets_the_verdicts_of_screen(english: Path, tmp_path
     assert [row[:2] for row in found] == [row[:2] for row in expected]
     assert {row[1] for row in found} >= {"harmless", "harmful", "review"}
     assert [row[2] for row in found] == pytest.approx([row[2] for row in expected])
+
+
+@pytest.mark.parametrize("default", [None, Path("mine.zip")])
+def test_the_start_names_the_sample_detector_only_if_it_is_used(
+    default: Path | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``detector use FILE`` sets the detector of a service that names none."""
+    monkeypatch.setattr(cli, "find_detector", lambda given: given or default)
+    cli._show_start(ServeSettings())
+    assert ("sample detector" in capsys.readouterr().out) == (default is None)

@@ -35,6 +35,8 @@ def record(done: moderation.RecordedDecisions) -> None:
     """Record the decisions of reviewers from an annotation file."""
     print_lines([f"{one.id}  {one.content_id}  {one.clause}" for one in done.decisions])
     console().print(plain(f"recorded: {len(done.decisions):,}; skipped: {done.skipped:,}"))
+    if done.skipped:
+        console().print(plain("skipped memes have no clear answer, or were recorded before"))
 
 
 @app.command("explain")

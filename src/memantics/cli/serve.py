@@ -12,7 +12,7 @@ from memantics.core.errors import InputError
 from memantics.core.language import read_language
 from memantics.core.parameters import Argument, Flag, MadeBy, TextTaken
 from memantics.models.client import CallSettings
-from memantics.moderation import SampleChoice, choose_sample
+from memantics.moderation import SampleChoice, choose_sample, find_detector
 
 if TYPE_CHECKING:
     from memantics.serve.settings import Intake, ServeSettings
@@ -216,7 +216,7 @@ def serve_agents(
 
 def _show_start(settings: ServeSettings) -> None:
     say(f"Serving on {settings.reach.url}")
-    if settings.models.detector is None:
+    if find_detector(settings.models.detector) is None:
         say("Verdicts come from the sample detector (demonstration only); set --detector FILE.")
     say("Stop with Ctrl+C; accepted requests are finished first.")
     sys.stdout.flush()  # flushed at once, since a reader of a pipe or a log waits for the address

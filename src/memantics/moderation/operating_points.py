@@ -208,6 +208,17 @@ class OperatingPoint:
             " they are reviewed"
         )
 
+    @property
+    def summary(self) -> str:
+        """Threshold and review band in words, as records name the operating point.
+
+        >>> OperatingPoint(0.5).summary, OperatingPoint(0.5, (0.3, 0.7)).summary
+        ('threshold 0.5', 'threshold 0.5, review band 0.3 to 0.7')
+        """
+        ends = self.review_band
+        span = "" if ends is None else f", review band {ends[0]:g} to {ends[1]:g}"
+        return f"threshold {self.threshold:g}{span}"
+
     def is_harmful(self, probability: float) -> bool:
         """Return whether the probability is at or above the threshold.
 

@@ -63,7 +63,7 @@ def write_review(
     )
     if policy is None:
         return write_queue(queue, card, items)
-    hidden = {"operating_point": f"threshold {point.threshold:g}"}
+    hidden = {"operating_point": point.summary}
     known = {name: one.to_hidden() for name, one in (decided or {}).items()}
     items = [
         one.model_copy(

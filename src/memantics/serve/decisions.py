@@ -2,7 +2,8 @@
 
 ``POST /v1/decisions`` checks a text against the policy of the service: with a model, the model
 cites a clause; without one, the detector's score decides, and the record says that no clause was
-applied. Clients may also record a decision of their own.
+applied. A text that neither decides is ``undecided``: a person has to review it. Clients may also
+record a decision of their own, and have to do so for images.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class GivenDecision(BaseModel):
 class DecisionBody(BaseModel):
     """A content to decide on, or whose decision to record.
 
-    ``content_sha256`` is needed without a text. The text is stored only with ``keep_days``.
+    ``content_sha256`` is needed for an image, and without a text. An image needs a ``decision``,
+    since the service decides on texts only. The text is stored only with ``keep_days``.
     """
 
     model_config = _CLOSED
@@ -99,10 +101,13 @@ BODIES: tuple[tuple[type[BaseModel], Literal["validation"]], ...] = (
 
 
 class DecisionRecord(BaseModel):
-    """A case for the client: the decision, its state, and the explanation for the poster."""
+    """A case for the client: the decision, its state, and the explanation for the poster.
+
+    ``verdict`` is ``allowed``, ``violates``, or ``undecided`` in the band ``review``.
+    """
 
     id: str
-    state: Literal["decided", "appealed", "upheld", "overturned"]
+    state: Literal["undecided", "decided", "appealed", "upheld", "overturned"]
     at: float
     verdict: str
     band: str
@@ -190,8 +195,7 @@ async def post_decision(request: Request) -> Response:
     service.access.admit(request, "decide")
     desk = find_desk(request)
     body = await read_json(request, DecisionBody)
-    if not body.text.strip() and not (body.content_sha256 and body.decision):
-        raise Refusal(422, "invalid_value", "give a text, or content_sha256 with a decision")
+    _check_content(body)
     role = _find_role(desk.policy, body.decision, service.access.list_roles(request))
     async with service.deadline():
         made = replace(await _decide(service, desk, body), role=role)
@@ -201,6 +205,19 @@ async def post_decision(request: Request) -> Response:
         )
     case = DecisionCase(recorded, text=body.text or None)
     return _answer(desk.show(case, body.language), 201, f"/v1/decisions/{recorded.id}")
+
+
+def _check_content(body: DecisionBody) -> None:
+    """Refuse a content that cannot be decided on or recorded."""
+    decided = bool(body.content_sha256 and body.decision)
+    if body.content_type == "image" and not decided:
+        message = (
+            "the service decides on texts only: give a decision and content_sha256 for an image;"
+            " POST /v1/moderations returns verdicts on images"
+        )
+        raise Refusal(422, "invalid_value", message)
+    if not body.text.strip() and not decided:
+        raise Refusal(422, "invalid_value", "give a text, or content_sha256 with a decision")
 
 
 def _find_role(policy: Policy | None, given: GivenDecision | None, limits: Sequence[str]) -> str:
@@ -229,8 +246,8 @@ async def _decide(service: Service, desk: DecisionDesk, body: DecisionBody) -> D
         content_sha256=body.content_sha256 or hash_content(body.text),
         content_id=body.content_id,
         content_type=body.content_type,
-        verdict=given.verdict if given else "allowed",
-        band="allow",
+        verdict=given.verdict if given else "undecided",
+        band="review",
         clause=given.clause if given else NO_CLAUSE,
         policy=policy.name if policy else "",
         policy_sha256=policy.digest if policy else "",
@@ -243,34 +260,45 @@ async def _decide(service: Service, desk: DecisionDesk, body: DecisionBody) -> D
         if policy is not None:
             check_clause(made, policy)
         return replace(made, band="block" if made.verdict == "violates" else "allow")
-    models = service.engine.models
-    if policy is not None and models:
-        name, calls = next(iter(models)), service.settings.models.calls
-        digest = hashlib.sha256(body.text.encode("utf-8", "replace")).hexdigest()[:16]
-        folder = service.settings.state / "decisions"
-        said = await asyncio.to_thread(
-            decide_by_policy, policy, body.text, name, calls, folder, digest
-        )
-        if said is not None:
-            block = said.verdict == "violates"
-            band: Literal["block", "allow"] = "block" if block else "allow"
-            return replace(made, verdict=said.verdict, clause=said.clause, model=name, band=band)
-        return replace(made, band="review", model=name, note="the model gave no decision")
-    (verdict,) = await service.engine.texts.ask([body.text])
+    if policy is not None and service.engine.models:
+        return await _ask_model(service, policy, made, body.text)
+    return await _ask_detector(service, made, body.text)
+
+
+async def _ask_model(service: Service, policy: Policy, made: Decision, text: str) -> Decision:
+    """Let the first model cite a clause; without a valid reply, a person has to decide."""
+    name = next(iter(service.engine.models))
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    folder = service.settings.state / "decisions"
+    said = await asyncio.to_thread(
+        decide_by_policy, policy, text, name, service.engine.calls, folder, digest
+    )
+    if said is None:
+        return replace(made, model=name, note="needs human review: the model gave no decision")
+    band: Literal["block", "allow"] = "block" if said.verdict == "violates" else "allow"
+    return replace(made, verdict=said.verdict, clause=said.clause, model=name, band=band)
+
+
+async def _ask_detector(service: Service, made: Decision, text: str) -> Decision:
+    """Let the score decide; a text in the review band or without a score is not decided."""
+    (verdict,) = await service.engine.texts.ask([text])
     service.count(verdict)
-    harmful = verdict.label == HARMFUL
-    outcome = {"harmless": "allow", "harmful": "block"}.get(verdict.outcome or "", "review")
-    point = service.engine.moderator.detector.point
-    return replace(
+    detectors = service.engine.moderator.detectors
+    point = next((one.point for one in detectors if one.version == verdict.detector), None)
+    made = replace(
         made,
-        verdict="violates" if harmful else "allowed",
-        band=outcome,  # type: ignore[arg-type]
         policy="",
         policy_sha256="",
         detector=verdict.detector,
-        operating_point=f"threshold {point.threshold:g}",
+        operating_point=point.summary if point is not None else "",
         note=NO_CLAUSE_NOTE,
     )
+    if verdict.outcome == HARMFUL:
+        return replace(made, verdict="violates", band="block")
+    if verdict.status == "scored" and not verdict.review:
+        return replace(made, verdict="allowed", band="allow")
+    note = f"needs human review, and no clause was applied: {verdict.review or verdict.reason}"
+    return replace(made, note=note)
 
 
 @router.get("/decisions/{decision}", operation_id="get_decision", response_model=DecisionRecord)

@@ -61,7 +61,14 @@ _NO_SCORES = dict.fromkeys(CATEGORIES, 0.0)
 _NO_FLAGS = dict.fromkeys(CATEGORIES, False)
 _NO_KINDS: dict[str, tuple[InputKind, ...]] = dict.fromkeys(CATEGORIES, ())
 # Default model names that OpenAI clients send.
-USUAL = ("omni-moderation-latest", "text-moderation-latest", "text-moderation-stable", "memantics")
+USUAL = (
+    "omni-moderation-latest",
+    "omni-moderation-2024-09-26",
+    "text-moderation-latest",
+    "text-moderation-stable",
+    "text-moderation-007",
+    "memantics",
+)
 
 
 class TextPart(BaseModel):

@@ -9,7 +9,15 @@ import pytest
 from memantics.core.errors import InputError
 from memantics.core.policy import NotADecider, find_role, read_policy
 from memantics.core.queue import AggregatedAnnotation, IndividualAnnotation, write_annotations
-from memantics.moderation import appeal_decision, record_reviews, resolve_appeals
+from memantics.moderation import (
+    Decision,
+    appeal_decision,
+    hash_content,
+    measure_reviewers,
+    record_decision,
+    record_reviews,
+    resolve_appeals,
+)
 from memantics.moderation.decisions.log import DecisionLog
 from tests.commands import Shell
 from tests.moderation.policies.scripted import POLICIES
@@ -101,3 +109,41 @@ def test_resolve_refuses_other_roles_before_it_records_anything(tmp_path: Path) 
         resolve_appeals(tmp_path / "b.jsonl", url, policy=PATH, role="annotator")
     assert "upheld: 1" in shell.done(*words, "--role", "lead")
     assert list_bodies(url)[-1]["role"] == "lead"
+
+
+def test_people_decide_on_what_was_decided_automatically(tmp_path: Path) -> None:
+    """Only a repeated review is skipped, not one of a post that a model decided on."""
+    url, shell = str(tmp_path / "log.db"), Shell(tmp_path)
+    with DecisionLog(url) as log:
+        automated = Decision(
+            content_sha256=hash_content("post 1"), content_id="p1", verdict="undecided",
+            band="review", policy=FORUM.name, policy_sha256=FORUM.digest, model="openai/x",
+        )  # fmt: skip
+        record_decision(log, automated)
+    write_votes(tmp_path / "a.jsonl", ("a", ["reviewer"]))
+    words = ("decisions", "record", "a.jsonl", "--db", url, "--policy", str(PATH))
+    assert "recorded: 2; skipped: 0" in shell.done(*words)
+    again = shell.done(*words)
+    assert "recorded: 0; skipped: 2" in again
+    assert "skipped memes have no clear answer, or were recorded before" in again
+    assert [one["reviewer"] for one in list_bodies(url)] == ["", "a", "a"]
+
+
+def test_an_unsure_reviewer_is_not_right_about_an_allowed_gold_item(tmp_path: Path) -> None:
+    rows = [
+        AggregatedAnnotation(
+            item=answer, group=answer, workflow="review-policy", kept=True,
+            values={"harmful": answer}, hidden={"gold": gold},
+            annotations=[
+                IndividualAnnotation(
+                    annotator="a", stage="review", values={"harmful": answer, "clause": clause}
+                )
+            ],
+        )
+        for answer, clause, gold in (
+            ("no", "", "none"), ("unsure", "", "none"), ("yes", "1", "1"), ("yes", "2", "1"),
+        )
+    ]  # fmt: skip
+    write_annotations(tmp_path / "a.jsonl", rows)
+    (found,) = measure_reviewers([tmp_path / "a.jsonl"])
+    assert (found.items, found.right) == (4, 2)

@@ -18,7 +18,7 @@ import pytest
 import sqlalchemy as sa
 
 from memantics.core.errors import DataError, InputError
-from memantics.core.policy import read_policy
+from memantics.core.policy import Policy, read_policy
 from memantics.models.cache import request_digest
 from memantics.moderation.decisions import cases, dsa, webhooks
 from memantics.moderation.decisions.explanation import (
@@ -482,6 +482,62 @@ def test_explanations_cite_the_clause_and_nobody_else() -> None:
         "“my neighbour” said so",
     ):
         assert find_explanation_faults(wrong, FORUM, "the old turnip")
+
+
+@pytest.mark.parametrize(
+    ("changes", "policy", "says"),
+    [
+        ({}, FORUM, "Your post breaks clause 1, “Root vegetables”"),
+        ({}, None, "Your post breaks clause 1 of the policy “forum”, version 1."),
+        ({"policy": "", "policy_sha256": ""}, None, "Your post breaks clause 1 of the policy."),
+        ({"clause": "none"}, None, "An automatic check flagged your post."),
+        ({"clause": "none", "detector": ""}, None, "Your post is not allowed. No clause"),
+        ({"verdict": "allowed", "clause": "none"}, FORUM, "Your post breaks no clause of Rules"),
+        ({"verdict": "allowed", "clause": "none"}, None, "Your post is allowed."),
+        ({"verdict": "undecided", "band": "review"}, FORUM, "There is no decision on your post"),
+    ],
+)
+def test_the_template_says_what_was_decided(
+    changes: dict[str, str], policy: Policy | None, says: str
+) -> None:
+    case = cases.DecisionCase(make_decision(**changes))
+    text = explain_decision(case, policy, "en")
+    assert text.startswith(says)
+    violates = case.decision.verdict == "violates"
+    assert ("You can appeal" in text) == violates
+    assert ("A person made or confirmed" in text) == (case.decision.verdict != "undecided")
+    chinese = explain_decision(case, policy, "zh")
+    assert ("申诉" in chinese) == violates
+    assert "Your" not in chinese
+
+
+@on_both
+def test_the_template_says_what_became_of_an_appeal(url: str) -> None:
+    with DecisionLog(url) as log:
+        for clause, outcome in (("1", "upheld it"), ("none", "overturned it")):
+            made = cases.record_decision(log, make_decision())
+            cases.record_appeal(log, made.id)
+            text = explain_decision(cases.find_case(log, made.id), FORUM, "en")
+            assert "There is an appeal against this decision." in text
+            cases.record_outcome(log, made.id, clause=clause, reviewer="reviewer-2")
+            text = explain_decision(cases.find_case(log, made.id), FORUM, "en")
+            assert text.endswith(f"another person reviewed the decision and {outcome}.")
+            assert "You can appeal" not in text
+            assert "reviewer-2" not in text
+
+
+def test_nothing_is_appealed_before_it_is_decided(tmp_path: Path) -> None:
+    with DecisionLog(tmp_path / "log.db") as log:
+        made = cases.record_decision(
+            log, make_decision(verdict="undecided", band="review", clause="none", reviewer="")
+        )
+        assert cases.find_case(log, made.id).state == "undecided"
+        with pytest.raises(InputError, match="nothing is decided yet"):
+            cases.record_appeal(log, made.id)
+    found = summarise_decisions(str(tmp_path / "log.db"))
+    assert found.states == {"undecided": 1}
+    assert "needs human review 1" in found.save(tmp_path / "p.html").read_text()
+    assert "需人工审核 1" in found.save(tmp_path / "zh.html", "zh").read_text()
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,12 @@ from memantics.moderation.decisions.log import (
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
-DecisionVerdict = Literal["allowed", "violates"]
+DecisionVerdict = Literal["allowed", "violates", "undecided"]
 Band = Literal["allow", "review", "block"]
-CaseState = Literal["decided", "appealed", "upheld", "overturned"]
+CaseState = Literal["undecided", "decided", "appealed", "upheld", "overturned"]
 ContentType = Literal["text", "image"]
 NO_CLAUSE_NOTE = "no clause was applied: the detector's score decided"
 _LONGEST_STATEMENT = 5000
-_CONTENT_KEY = ("content_sha256", "content_id", "policy_sha256")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +41,7 @@ class Decision(Result):
         content_sha256: Hash of the content.
         content_id: Id of the content on the platform; empty if not given.
         content_type: ``text`` or ``image``.
-        verdict: ``allowed`` or ``violates``.
+        verdict: ``allowed`` or ``violates``; ``undecided`` if a person has to decide.
         band: ``allow``, ``review`` or ``block``.
         clause: Number of the deciding clause; ``none`` if no clause applies.
         policy: Name of the policy version: id, version and hash.
@@ -122,7 +121,9 @@ class DecisionCase(Result):
         """The state of the case."""
         if self.outcome is not None:
             return "overturned" if self.outcome.overturned else "upheld"
-        return "appealed" if self.appeal is not None else "decided"
+        if self.appeal is not None:
+            return "appealed"
+        return "undecided" if self.decision.verdict == "undecided" else "decided"
 
     @property
     def deciders(self) -> tuple[str, ...]:
@@ -152,7 +153,7 @@ def check_clause(decision: Decision, policy: Policy) -> None:
 
 
 class KnownDecisions:
-    """The contents on which a log has a decision, by policy version.
+    """The contents on which a log has a decision, by policy version and by whether it is automated.
 
     They are read inside the write transaction. So a command that is repeated after a kill, or runs
     twice at once, records each content once.
@@ -160,15 +161,21 @@ class KnownDecisions:
 
     def __init__(self, log: DecisionLog) -> None:
         self._log, self._through = log, 0
-        self._keys: set[tuple[JsonValue, ...]] = set()
+        self._keys: set[tuple[str | bool, ...]] = set()
 
     def includes(self, connection: Connection, decision: Decision) -> bool:
         """Read the lines that are new, and return whether the content has a decision."""
         for line in self._log.walk_after(connection, self._through):
             self._through = line.seq
             if line.kind == "decided":
-                self._keys.add(tuple(line.body.get(name, "") for name in _CONTENT_KEY))
-        return tuple(getattr(decision, name) for name in _CONTENT_KEY) in self._keys
+                self._keys.add(_identify_content(_read_decision(line)))
+        return _identify_content(decision) in self._keys
+
+
+def _identify_content(decision: Decision) -> tuple[str | bool, ...]:
+    """Return content and policy version; an automated decision does not replace a review."""
+    key = (decision.content_sha256, decision.content_id, decision.policy_sha256)
+    return (*key, decision.automated)
 
 
 def record_decision(
@@ -232,7 +239,7 @@ def record_appeal(
     """Append an appeal against a decision, with the statement of the poster.
 
     Raises:
-        InputError: There is no such decision, or it has been appealed already.
+        InputError: There is no such decision, nothing is decided, or it has been appealed already.
     """
     said = statement[:_LONGEST_STATEMENT]
     body: dict[str, JsonValue] = {
@@ -246,6 +253,11 @@ def record_appeal(
         case = build_case(log.walk_in(connection, decision))
         if case is None:
             raise InputError(f"no decision {decision[:80]!r}", hint="check the id")
+        if case.decision.verdict == "undecided":
+            raise InputError(
+                "nothing is decided yet: a person has to review the post",
+                hint="appeal against the decision of that person",
+            )
         if case.appeal is not None:
             raise InputError("the decision has been appealed already", hint="wait for the outcome")
         line = log.add(connection, "appealed", decision, body, content=content)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +24,7 @@ from memantics.core.text import clean_line
 from memantics.core.waiting import run_sync
 from memantics.models import drafts
 from memantics.models.client import CallSettings, open_client
-from memantics.moderation.decisions.cases import DecisionCase
+from memantics.moderation.decisions.cases import Decision, DecisionCase
 
 ExplanationModel = Annotated[
     str | None, Flag("Model that words the explanation. Default: a template.", "--model -m")
@@ -33,23 +34,40 @@ _TEXTS = {
     "en": {
         "violates": "Your post breaks clause {number}, “{title}”, of {policy}.",
         "rule": "The rule: {rule}",
+        "cited": "Your post breaks clause {number} of the policy{named}.",
         "allowed": "Your post breaks no clause of {policy}.",
+        "unrestricted": "Your post is allowed.",
+        "restricted": "Your post is not allowed. No clause of a policy was applied.",
+        "undecided": "There is no decision on your post yet. A person will review it.",
         "no_clause": "An automatic check flagged your post. It applied no clause of a policy.",
         "evidence": "Your post says: “{evidence}”.",
         "automated": "The decision was made automatically.",
         "person": "A person made or confirmed the decision.",
-        "appeal": "You can appeal against this decision. A person who has not decided on your post"
+        "named": " “{id}”, version {version}",
+        "decided": "You can appeal against this decision. A person who has not decided on your post"
         " before will review it.",
+        "appealed": "There is an appeal against this decision. A person who has not decided on your"
+        " post before will review it.",
+        "upheld": "After an appeal, another person reviewed the decision and upheld it.",
+        "overturned": "After an appeal, another person reviewed the decision and overturned it.",
     },
     "zh": {
         "violates": "你的帖子违反了《{policy}》第 {number} 条“{title}”。",
         "rule": "规则：{rule}",
+        "cited": "你的帖子违反了政策{named}第 {number} 条。",
         "allowed": "你的帖子没有违反《{policy}》的任何条款。",
+        "unrestricted": "你的帖子未受限制。",
+        "restricted": "你的帖子不被允许，没有适用任何政策条款。",
+        "undecided": "对你的帖子尚未作出决定，将由人工审核。",
         "no_clause": "自动检测标记了你的帖子，没有适用任何政策条款。",
         "evidence": "你的帖子写道：“{evidence}”。",
         "automated": "该决定由系统自动作出。",
         "person": "该决定由人工作出或确认。",
-        "appeal": "你可以对该决定提出申诉，将由未参与过该决定的审核员复核。",
+        "named": "“{id}”（版本 {version}）",
+        "decided": "你可以对该决定提出申诉，将由未参与过该决定的审核员复核。",
+        "appealed": "该决定已有申诉，将由未参与过该决定的审核员复核。",
+        "upheld": "经申诉，另一位审核员复核后维持了该决定。",
+        "overturned": "经申诉，另一位审核员复核后推翻了该决定。",
     },
 }
 _PROBABILITY = re.compile(
@@ -67,31 +85,44 @@ def explain_decision(case: DecisionCase, policy: Policy | None, language: str) -
 
     Args:
         case: The decision, with the text of the post if it is stored.
-        policy: The policy of the decision; None if no policy was applied.
+        policy: The policy of the decision; None if no policy was applied, or if its version is not
+            at hand.
         language: Language of the poster: Chinese for ``zh…``, else English.
 
     Returns:
         A text without a probability and without data of other people.
     """
     texts = _TEXTS["zh" if language.startswith("zh") else "en"]
-    decision, clause = case.decision, policy.find(case.decision.clause) if policy else None
-    title = policy.title if policy else ""
-    if clause is not None:
-        says = texts["violates"].format(
-            number=clause.number, title=clause.say_title(language), policy=title
-        )
-        parts = [says, texts["rule"].format(rule=clause.say_rule(language).replace("*", ""))]
-    elif decision.verdict == "allowed" and policy is not None:
-        parts = [texts["allowed"].format(policy=title)]
-    else:
-        parts = [texts["no_clause"]]
+    decision = case.decision
+    if decision.verdict == "undecided":
+        return texts["undecided"]
+    parts = _say_verdict(decision, policy, texts, language)
     if case.text and decision.verdict == "violates":
         evidence = _hide_personal(clean_line(case.text, 200)).replace("“", "").replace("”", "")
         parts.append(texts["evidence"].format(evidence=evidence))
     parts.append(texts["automated" if decision.automated else "person"])
-    if decision.verdict == "violates":
-        parts.append(texts["appeal"])
+    if decision.verdict == "violates" or case.appeal is not None:
+        parts.append(texts[case.state])
     return (" " if texts is _TEXTS["en"] else "").join(parts)
+
+
+def _say_verdict(
+    decision: Decision, policy: Policy | None, texts: Mapping[str, str], language: str
+) -> list[str]:
+    """Say which clause the post breaks; another version of the policy is named, not quoted."""
+    clause = policy.find(decision.clause) if policy else None
+    if clause is not None and policy is not None:
+        title = clause.say_title(language)
+        says = texts["violates"].format(number=clause.number, title=title, policy=policy.title)
+        return [says, texts["rule"].format(rule=clause.say_rule(language).replace("*", ""))]
+    if decision.verdict == "allowed":
+        return [texts["allowed"].format(policy=policy.title) if policy else texts["unrestricted"]]
+    if decision.clause != NO_CLAUSE:
+        name, _, version = decision.policy.partition("+")[0].partition("@")
+        named = texts["named"].format(id=name, version=version) if name else ""
+        return [texts["cited"].format(number=decision.clause, named=named)]
+    checked = decision.automated or decision.detector or decision.model
+    return [texts["no_clause" if checked else "restricted"]]
 
 
 def _hide_personal(text: str) -> str:

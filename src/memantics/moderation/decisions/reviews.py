@@ -73,7 +73,10 @@ WORKFLOW = "review-policy"
 
 @dataclass(frozen=True, slots=True)
 class RecordedDecisions(Result):
-    """Decisions that a command appended to the log; ``skipped`` had no clear answer."""
+    """Decisions that a command appended to the log.
+
+    ``skipped`` counts memes without a clear answer, and memes that were recorded before.
+    """
 
     decisions: tuple[Decision, ...]
     skipped: int
@@ -96,8 +99,8 @@ def record_reviews(
 ) -> RecordedDecisions:
     """Record the decisions of reviewers in the decision log.
 
-    A meme that was recorded under the same policy version before is skipped, so that the command
-    can be repeated after an interruption.
+    A meme that people decided under the same policy version before is skipped, so that the command
+    can be repeated after an interruption. Automated decisions do not count.
 
     Args:
         annotations: Annotation file of a policy review.
@@ -368,8 +371,9 @@ def measure_reviewers(
             if not isinstance(gold, str):
                 continue
             for vote in one.annotations:
-                violates = vote.values.get("harmful") == "yes"
-                said = str(vote.values.get("clause") or "") if violates else NO_CLAUSE
+                answer = vote.values.get("harmful")
+                said = str(vote.values.get("clause") or "") if answer == "yes" else ""
+                said = NO_CLAUSE if answer == "no" else said  # "unsure" is not right
                 marks[vote.annotator, vote.at[:10]].append(said == gold)
     found = []
     for (name, day), right in sorted(marks.items()):
