@@ -24,3 +24,16 @@ def test_every_message_is_translated(name: str) -> None:
 
 def test_other_texts_stay() -> None:
     assert messages.translate("the server is down", "zh") == "the server is down"
+
+
+@pytest.mark.parametrize("name", [name for name, texts in TEXTS.items() if "page" in texts])
+def test_advice_on_a_page_names_no_commands_and_files(name: str) -> None:
+    english = messages.say(name)
+    told = messages.translate(english, "en", page=True)
+    assert told == TEXTS[name]["page"] != english
+    assert not any(part in told for part in ("--", ".json", ".png"))
+    assert messages.translate(english, "zh", page=True) == TEXTS[name]["zh"]
+
+
+def test_messages_without_a_text_for_pages_stay() -> None:
+    assert messages.translate("4 panels became 3", "en", page=True) == "4 panels became 3"

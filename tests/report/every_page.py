@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -35,6 +36,15 @@ from memantics.moderation.robustness import Evasion, Leakage, Robustness
 from memantics.moderation.verdict import Verdict, make_verdict_schema
 from memantics.understanding.kb import read_sample_knowledge
 from memantics.understanding.knowledge.page import write_page
+from memantics.understanding.reappraisal.messages import say
+from memantics.understanding.reappraisal.records import (
+    EditChecks,
+    Flaw,
+    KinderVersion,
+    ReappraisalPlan,
+)
+from memantics.understanding.reappraisal.workshop import Reappraisal
+from memantics.understanding.versions import show_versions
 from memantics.web.phrases import PageLanguage
 from memantics.workbench.analyze import Analyses, analyze
 from tests.construction.collect.pictures import ScriptedReader, draw, save
@@ -201,6 +211,30 @@ def make_analysis(out: Path, language: PageLanguage) -> None:
     made.save(out, language)
 
 
+def make_versions(out: Path, language: PageLanguage) -> None:
+    """Versions of a meme by a model: one passed every check, one failed three."""
+    keys: dict[str, Any] = {"target": "calm", "visual": "light", "keep": "all"}
+    advice = (("smaller", "shorter"), ("strokes", "paint_over"), ("panels", "other_editor"))
+    values = {"region": 1, "size": "0.50", "count": 3, "before": 2, "after": 1}
+    flaws = [
+        Flaw(check="size", what=say(what, **values), advice=say(told)) for what, told in advice
+    ]
+    versions = tuple(
+        KinderVersion(
+            number=number,
+            plan=ReappraisalPlan(captions={"1": "慢慢来"}, why="换个说法", **keys),
+            checks=EditChecks(
+                panels_before=1, panels_after=1, captions=[], changed_outside=0, changed_inside=0,
+                distance=0, kindness=[0.1, 0.9], flaws=flaws[: 3 * (number - 1)],
+            ),
+        )
+        for number in (1, 2)
+    )  # fmt: skip
+    plan = versions[0].plan
+    made = Reappraisal("m", out.parent, "done", "picture", plan=plan, versions=versions)
+    show_versions(made, image_path("en-001"), 3, language)
+
+
 def make_audit(name: str) -> Maker:
     """An audit of sample data with all checks."""
 
@@ -229,6 +263,7 @@ PAGES: Mapping[str, Maker] = {
     "judges": make_judges,
     "knowledge": make_knowledge,
     "analysis": make_analysis,
+    "versions": make_versions,
     **{f"audit-{name}": make_audit(name) for name in BENCHMARKS},
     **{f"paper-{name}": make_paper(name) for name in BENCHMARKS},
 }

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from memantics.core.retrieval import BY_MEANING, BY_PICTURE, NearMeme, TemplateClusterUse
+from memantics.understanding.vision.appearance import describe_layout
+from memantics.understanding.vision.panels import Region
+from memantics.web.phrases import read_phrases
 from tests.report.every_page import PAGES, make_pages
 
 SLOW = {"detector", "analysis", "audit-memeintent", "audit-mer_bench", "audit-punmemecn"}
@@ -38,6 +43,29 @@ def list_english(page: str) -> list[str]:
 def test_an_english_sentence_is_found() -> None:
     assert list_english("<p>共 3 张 <b>This is in english</b></p>") == ["This is in english"]
     assert list_english('<p title="This is in english">表</p><code>run it now please</code>')
+
+
+def test_sentences_of_an_analysis_are_in_chinese() -> None:
+    say = read_phrases("zh").say
+    shapes = ((0, 0.2, 1, 0.6), (0, 0.6, 0.5, 0.8), (0.5, 0.6, 1, 0.8))
+    panels = [Region(*shape) for shape in shapes]
+    near = NearMeme("7", "so tired", "kb", 0.71, 30)
+    cluster = replace(near, bits=1, template_cluster="cat")
+    known = TemplateClusterUse("cat", ("1", "2"), "mine", "某种用法")
+    sentences = [
+        describe_layout((90, 60), panels),
+        describe_layout((90, 60), panels[1:]),
+        describe_layout((90, 60), [panels[0], Region(0, 0.6, 1, 1)]),
+        *(one.summary for one in (near, cluster, known, replace(known, memes=("1",), use=""))),
+        BY_MEANING,
+        BY_PICTURE,
+        "harmful according to a; not harmful according to b",
+        "detector (sample): harmful, unlike openai/m; a baseline, not reliable",
+        "no language recognised, 2 panels",
+    ]
+    for english in sentences:
+        assert list_english(f"<p>{say(english)}</p>") == [], english
+        assert say(english) != english
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import tomllib
 from pathlib import Path
 
@@ -111,6 +112,16 @@ def test_a_sentence_is_translated_by_its_template_and_its_values_too() -> None:
         "只有 9 张表情包，不足以训练，至少需要 40 张"
     )
     assert say("many memes are too few to train on; at least 40 are needed").startswith("many")
+
+
+def test_a_long_text_of_others_takes_no_long_time() -> None:
+    say = read_phrases("zh").say
+    start = time.process_time()
+    for text in ("说, 好: 1 " * 100, "a, b: c d " * 90, "M-QUEST: " * 3000, "x; " * 9000):
+        assert say(text) == text
+    assert time.process_time() - start < 2
+    system = "Table 2, detection, GPT (2 shots, few): macro-F1 0.5 is not k/60 for any whole k"
+    assert say(system).startswith("表 2，detection，GPT (2 shots, few)：macro-F1 0.5 不对应")
 
 
 def test_values_are_escaped_and_isolated() -> None:

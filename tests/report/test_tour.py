@@ -207,6 +207,8 @@ def test_the_tour_shows_every_part(tmp_path: Path, opener: Opener) -> None:
     assert (tmp_path / "demo" / "report.html").is_file()
     chinese = (tmp_path / "demo" / "index.zh.html").read_text(encoding="utf-8")
     assert '<html lang="zh">' in chinese
+    assert "视觉元素</text>" in chinese
+    assert "visual element</text>" not in chinese
     assert "六张表情包的分析" in chinese
     assert "狮眠 and 失眠: Both are read shī mián" in page
     for english in (

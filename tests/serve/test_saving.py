@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import traceback
+from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 from pydantic import ValidationError
 
-from memantics.serve.studio.routes import StudioRecord
+from memantics.core.labels import PERSON
+from memantics.serve import studio
+from memantics.serve.studio.routes import StudioRecord, render_record
+from memantics.web import site as web_site
 from memantics.web.logs import JsonLines, note_failure
+from memantics.web.phrases import PageLanguage
+from memantics.workbench.studio import HomophoneFound, tell_sample_meaning
 from tests.serve.site import MEME, Site, data_url
 
+SITE = web_site.Site(Path(studio.__file__).parent)
 RECORD = {"name": "a", "picture": data_url(MEME.read_bytes())}
 HARM = {"status": "scored", "by": "x", "sample": False, "harmful": True, "probability": 0.9}
 
@@ -85,3 +94,41 @@ def test_only_the_innermost_calls_of_an_error_are_logged(caplog: pytest.LogCaptu
     )
     assert (short, long) == (2, 8)
     assert "raise ValueError" in json.loads(JsonLines().format(caplog.records[1]))["where"][-1]
+
+
+def render(language: PageLanguage) -> str:
+    """Render a saved page with marks, own captions, an emotion, and no text to read aloud."""
+    marks = {"source": "compositeWithTrainedAlgorithmicMedia", "tool": "X"}
+    text = {"lines": [], "text": "", "language": "zh", "panels": 1, "width": 9, "height": 9}
+    feeling = {"emotion": "angry", "reason": "", "by": "m", "baseline": False}
+    kinder = dict.fromkeys(("reason", "before", "after", "emotion", "target"), "")
+    record = StudioRecord.model_validate(
+        {
+            **RECORD,
+            "language": language,
+            "text": {**text, "by": "OCR", "marks": marks},
+            "sound": {"status": "empty", "caption": ""},
+            "kinder": {**kinder, "status": "done", "picture": RECORD["picture"], "by": PERSON},
+            "meanings": [{**tell_sample_meaning("CN90001").to_dict(), "feeling": feeling}],
+        }
+    )
+    page = render_record(record, SITE.words(language))
+    assert f'<html lang="{language}">' in page
+    return re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+
+
+def test_a_saved_page_is_in_the_language_of_the_studio() -> None:
+    chinese, english = render("zh"), render("en")
+    for text in ("没有可分析的文字。", "含人工智能生成内容的图片", "文字：你；", "生气", ">文字<"):
+        assert text in chinese, text
+    for text in ("no text to analyse", "image with AI-generated parts", "your captions", ">text<"):
+        assert text in english, text
+        assert text not in chinese, text
+    for page in (chinese, english):
+        assert not re.search("compositeWith|a person|sound[.]", page)
+
+
+def test_every_status_of_homophones_has_a_text() -> None:
+    statuses = set(get_args(get_type_hints(HomophoneFound)["status"])) - {"found"}
+    for language in web_site.LANGUAGES:
+        assert {f"sound.{status}" for status in statuses} <= set(SITE.words(language).messages)

@@ -373,7 +373,7 @@ class ReappraiseBody(ClosedBody):
     model: str | None = Field(default=None, description="One of the service's models.")
     target: TargetEmotion | None = None
     versions: int = Field(
-        default=1, ge=1, le=8, description="Number of versions to create and rank. Default: 1."
+        default=1, ge=1, le=8, description="Number of versions to create. Default: 1."
     )
     label: bool = Field(
         default=False, description="Add a visible label below the new images. Default: false."

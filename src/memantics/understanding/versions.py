@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean
 
@@ -11,6 +12,7 @@ from memantics.core import labels as preferences
 from memantics.core.files import write_text
 from memantics.core.images import read_bytes
 from memantics.core.result import Table
+from memantics.understanding.reappraisal.messages import translate
 from memantics.understanding.reappraisal.records import BROKEN, PAGE, SHEET, KinderVersion
 from memantics.understanding.reappraisal.workshop import Reappraisal
 from memantics.web.page import fill_page, make_thumbnail
@@ -77,12 +79,10 @@ def tell_versions(made: Reappraisal, wanted: int) -> list[str]:
 _SIDE = 560
 
 
-def write_page(
-    made: Reappraisal, image: Path, line: str, command: str, language: PageLanguage = "en"
-) -> None:
+def write_page(made: Reappraisal, image: Path, line: str, language: PageLanguage = "en") -> None:
     """Write the contact sheet page beside its images, atomically.
 
-    ``line`` reports the number of versions; ``command`` is the command that chooses one.
+    ``line`` reports the number of versions.
     """
     page = fill_page(
         "versions.html",
@@ -94,7 +94,7 @@ def write_page(
             (version, make_thumbnail(version.path(made.folder), _SIDE)) for version in made.versions
         ],
         line=line,
-        command=command,
+        tell=partial(translate, language=language),
     )
     write_text(made.folder / PAGE, page)
 
@@ -104,9 +104,7 @@ def show_versions(
 ) -> None:
     """Write the contact sheet page of a meme."""
     if made.versions:
-        command = f"memantics reappraise {image} --versions {wanted} --choose N"
-        command += f" --out {made.folder.parent}"
-        write_page(made, image, tell_versions(made, wanted)[0], command, language)
+        write_page(made, image, tell_versions(made, wanted)[0], language)
 
 
 def offer_version(version: KinderVersion, by: str) -> preferences.OfferedVersion:

@@ -27,6 +27,7 @@ PageLanguage = Literal["en", "zh"]
 SEPARATORS = dict.fromkeys((0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), " ")
 _FOLDER = Path(__file__).with_name("page_texts")
 _TABLES = ("page", "script", "said")
+_LONGEST = 1000  # characters; longer texts are data, and matching them would take long
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +80,20 @@ class Phrases:
             template = english.chinese or self.said.get(english.template)
             if template is not None:
                 return _Filling(self.say).vformat(template, (), english.values)
+        if english in self.said:
+            return self.said[english]
+        for pattern, told in self.patterns if len(english) <= _LONGEST else ():
+            if found := pattern.fullmatch(english):
+                named = {name: self.say(part) for name, part in found.groupdict().items()}
+                rest = () if named else tuple(map(self.say, found.groups()))
+                return told.format(*rest, **named)
         for joint, translated in (("; ", "；"), (", ", "，")):
-            if english in self.said:
-                break
-            for pattern, told in self.patterns:
-                if found := pattern.fullmatch(english):
-                    named = {name: self.say(part) for name, part in found.groupdict().items()}
-                    rest = () if named else tuple(map(self.say, found.groups()))
-                    return told.format(*rest, **named)
             if joint in english:
                 parts = english.split(joint)
                 told_parts = [self.say(part) for part in parts]
                 if all(map(str.__ne__, parts, told_parts)):
                     return translated.join(told_parts)
-        return self.said.get(english, english)
+        return english
 
 
 class _Filling(Formatter):
@@ -141,14 +142,21 @@ def _make_patterns(said: Mapping[str, str]) -> list[tuple[re.Pattern[str], str]]
 def _match_template(english: str) -> str:
     """Turn a sentence with placeholders into a regular expression.
 
+    With three texts or more, each ends at the next punctuation of the sentence: otherwise a long
+    text would be divided in very many ways.
+
     >>> bool(re.fullmatch(_match_template("{n} of {what}"), "1,200 of all memes"))
     True
     >>> bool(re.fullmatch(_match_template("{n} of {what}"), "some of all memes"))
     False
     """
+    several = len(re.findall(r"\{\w\w+", english)) > 2
 
     def match(found: re.Match[str]) -> str:
-        name = found[1]
-        return f"(?P<{name}>{'[-+]?[0-9][0-9,.]*' if len(name) == 1 else '(?:(?!; ).)+?'})"
+        name, end = found[1], found[2] if several else ""
+        if len(name) == 1:
+            return f"(?P<{name}>[-+]?[0-9][0-9,.]*){found[2]}"
+        stop = "; " if not end else f"; |{end}\\ "
+        return f"(?P<{name}>(?:(?!{stop}).)+?){found[2]}"
 
-    return re.sub(r"\\\{(\w+)(?::.*?)?\\\}", match, re.escape(english))
+    return re.sub(r"\\\{(\w+)(?::.*?)?\\\}([,:.]?)", match, re.escape(english))

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 from urllib.parse import quote
@@ -34,6 +35,7 @@ from memantics.moderation.explanation import Explanation
 from memantics.moderation.pages import colour_letters
 from memantics.understanding.kb import read_sample_knowledge
 from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.understanding.knowledge.page import translate_drawing
 from memantics.understanding.knowledge.records import Knowledge
 from memantics.understanding.phonetics.reading import HomophoneReadings
 from memantics.understanding.puns import read_homophones
@@ -309,6 +311,7 @@ def write_tour(content: TourContent, out: Path) -> None:
             guides=find_guides(content.steps, out.parent),
             words=words,
             t=words.t,
+            translated=partial(translate_drawing, language=language),
         )
         write_text(pages[language], page)
 

@@ -46,8 +46,9 @@ from memantics.understanding.analysis.records import Feeling, Findings, Harm, Mi
 from memantics.understanding.editing import DraftSettings, line_reader, open_planner
 from memantics.understanding.extraction.chain import ExtractSettings
 from memantics.understanding.kb import read_sample_knowledge
-from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
+from memantics.understanding.knowledge.drawing import read_style
 from memantics.understanding.knowledge.layout import Legend, make_legend
+from memantics.understanding.knowledge.page import draw_graphs
 from memantics.understanding.knowledge.records import Knowledge
 from memantics.understanding.phonetics.homophones import read_homophones
 from memantics.understanding.phonetics.reading import HomophoneSpan, Settings
@@ -68,6 +69,7 @@ from memantics.understanding.vision.appearance import (
 )
 from memantics.understanding.vision.panels import count_panels
 from memantics.understanding.vision.roles import read_image_text
+from memantics.web.phrases import PageLanguage
 
 __all__ = [
     "NO_MODEL",
@@ -415,12 +417,11 @@ def list_samples(language: str, first: Sequence[str] = ()) -> list[SampleMeme]:
     return sorted(read_samples(), key=rank)
 
 
-def draw_meaning(found: MeaningFound) -> Drawings:
+def draw_meaning(found: MeaningFound, language: PageLanguage = "en") -> Drawings:
     """Draw the knowledge graph of a meaning; empty if there is no knowledge."""
     known = found.knowledge
-    if not known.individuals:
-        return Drawings(Markup(), Markup(), ())
-    return Drawings(draw(known), draw_narrow(known), tuple(make_legend(known)))
+    legend = tuple(make_legend(known)) if known.individuals else ()
+    return Drawings(**draw_graphs(known, language), legend=legend)
 
 
 @contextmanager
@@ -528,7 +529,8 @@ def _open_shop(
 
 
 def _tell_flaw(flaw: Flaw, language: MessageLanguage) -> str:
-    what, advice = translate(flaw.what, language), translate(flaw.advice, language)
+    what = translate(flaw.what, language)
+    advice = translate(flaw.advice, language, page=True)
     return f"{what}。{advice}。" if language == "zh" else f"{what}. {advice}."
 
 
@@ -551,7 +553,10 @@ async def _show(
     )
     return KinderFound(
         made.status,
-        translate(made.reason, language),
+        # The number of lines that a person wrote is not a matter of a model's reply.
+        translate(
+            made.reason.removeprefix("unparsed: ") if by == PERSON else made.reason, language
+        ),
         before,
         made.caption,
         made.feeling.emotion if made.feeling else "",

@@ -23,7 +23,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from memantics import workbench
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.images import MIME, probe
-from memantics.core.labels import Preference, append_preference
+from memantics.core.labels import PERSON, Preference, append_preference
 from memantics.core.result import Result
 from memantics.core.samples import image_path
 from memantics.core.waiting import make_sync
@@ -43,8 +43,7 @@ from memantics.workbench import KinderFound
 _HERE = Path(__file__).parent
 MOST_PICTURE = 40 * 1024 * 1024  # maximum number of characters of an image as a data URL
 NAME = "this picture"
-# The first sample memes shown: puns, a harmful meme, several panels, both languages. Their kinder
-# versions pass every check, or are declined with a reason.
+# The first sample memes shown: puns, a harmful meme, several panels, both languages.
 FIRST: dict[PageLanguage, tuple[str, ...]] = {
     "en": ("en-030", "en-004", "en-035", "CN90001", "en-016", "en-009", "CN90007", "zh-004"),
     "zh": ("CN90001", "zh-004", "CN90007", "CN90009", "CN90003", "en-030", "CN90008", "en-035"),
@@ -77,7 +76,10 @@ def render_record(record: StudioRecord, words: Catalogue) -> str:
         str(_HERE / "saved.html"),
         (read_style(), *styles),
         "analysis.js",
+        language=words.language,
         t=words,
+        translate=lambda kind, name: words.messages.get(f"{kind}{name}", name),
+        person=PERSON,
         record=record,
         picture=check_picture(record.picture),
         kinder=check_picture(record.kinder.picture)
@@ -87,7 +89,7 @@ def render_record(record: StudioRecord, words: Catalogue) -> str:
         if record.harm
         else [],
         blurred=is_harmful(record),
-        meanings=[(found, workbench.draw_meaning(found)) for found in record.meanings],
+        meanings=[(each, workbench.draw_meaning(each, words.language)) for each in record.meanings],
         date=datetime.now(UTC).date().isoformat(),
     )
 

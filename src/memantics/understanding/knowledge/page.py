@@ -86,10 +86,10 @@ def draw_graphs(known: Knowledge | None, language: PageLanguage) -> dict[str, Ma
     if known is None or not known.individuals:
         return {"wide": Markup(), "narrow": Markup()}
     drawn = {"wide": draw(known), "narrow": draw_narrow(known)}
-    return {name: _translate_drawing(drawing, language) for name, drawing in drawn.items()}
+    return {name: translate_drawing(drawing, language) for name, drawing in drawn.items()}
 
 
-def _translate_drawing(drawing: Markup, language: PageLanguage) -> Markup:
+def translate_drawing(drawing: Markup, language: PageLanguage) -> Markup:
     """Translate the headings of a drawn graph; the labels of individuals are data."""
     say = read_phrases(language).say
 

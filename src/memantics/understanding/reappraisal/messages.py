@@ -12,7 +12,7 @@ MessageLanguage = Literal["en", "zh"]
 
 
 @cache
-def _load() -> dict[str, dict[MessageLanguage, str]]:
+def _load() -> dict[str, dict[str, str]]:
     return toml_beside(__file__, "messages.toml")
 
 
@@ -33,14 +33,20 @@ def say(name: str, **values: object) -> str:
     return _load()[name]["en"].format(**values)
 
 
-def translate(text: str, language: MessageLanguage) -> str:
+def translate(text: str, language: MessageLanguage, *, page: bool = False) -> str:
     """Translate an English message; a text that is not a message is returned unchanged.
+
+    With ``page``, English advice names no commands and files.
 
     >>> translate("4 panels became 3", "zh"), translate("cloudy", "zh")
     ('分格数由 4 变为 3', 'cloudy')
+    >>> translate("Paint over them in meme.png", "en", page=True)
+    'Paint over them'
     """
-    if language == "zh":
+    if language == "zh" or page:
+        wanted = "page" if language == "en" else language
         for pattern, name in _patterns():
             if found := pattern.fullmatch(text):
-                return _load()[name]["zh"].format(**found.groupdict())
+                told = _load()[name].get(wanted)
+                return text if told is None else told.format(**found.groupdict())
     return text

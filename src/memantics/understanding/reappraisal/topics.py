@@ -1,7 +1,7 @@
 """Topics that are never rewritten, such as deaths, violence, abuse and protected groups.
 
-The lists are in ``topics.toml``. Every planner uses them, with and without a model; a model may
-decline more memes (``choice.py``).
+The lists are in ``topics.toml``. They are searched before a model is asked; a model may decline
+more memes (``choice.py``).
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from memantics.core.images import decode, encode_png, read_bytes
 from memantics.core.model import Editor, EditRequest, Taken
 from memantics.core.prompt import read_prompts
 from memantics.core.samples import Polarity, VisualType
+from memantics.understanding.reappraisal.messages import say
 from memantics.understanding.reappraisal.records import (
     MemeFeeling,
     ReappraisalPlan,
@@ -115,7 +116,7 @@ class WishPlanner:
         names = [str(number) for number in range(1, len(old) + 1)]
         lines = divide_caption(self.wish.rewritten, [len(text) for text in old])
         if not names or len(lines) != len(names):
-            reason = f"the new caption has {len(lines)} lines, the meme {len(names)} captions"
+            reason = say("lines", lines=len(lines), captions=len(names))
             return Taken(subject.id, "unparsed", None, reason)
         plan = ReappraisalPlan(
             target=self.wish.target_emotion,

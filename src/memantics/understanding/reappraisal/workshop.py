@@ -80,10 +80,10 @@ class Workshop:
 class Reappraisal(Result):
     """The result of one meme: the last stage, and the reason if it failed or was declined.
 
-    A planner declines memes that are not negative or that it cannot rewrite. A result with a failed
-    check has the status flawed: it has an image, and ``checks.flaws`` list the problems with
-    advice. ``versions`` are all drawn versions, passing ones first. A notebook shows the meme
-    before and after, or the contact sheet.
+    Memes about a grave topic are declined, and memes for which the planner has no version. A result
+    with a failed check has the status flawed: it has an image, and ``checks.flaws`` list the
+    problems with advice. ``versions`` are all drawn versions, passing ones first. A notebook shows
+    the meme before and after, or the contact sheet.
     """
 
     meme: str
