@@ -62,6 +62,7 @@ def test_sentences_of_an_analysis_are_in_chinese() -> None:
         "harmful according to a; not harmful according to b",
         "detector (sample): harmful, unlike openai/m; a baseline, not reliable",
         "no language recognised, 2 panels",
+        "other readings: 健妄 (jiàn wàng); 健旺 (jiàn wàng)",
     ]
     for english in sentences:
         assert list_english(f"<p>{say(english)}</p>") == [], english

@@ -6,7 +6,9 @@
   const KINDS = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
   const byId = (id) => document.getElementById(id);
   const words = JSON.parse(byId("words").textContent);
-  const COMMA = document.documentElement.lang.startsWith("zh") ? "，" : ", ";
+  const CHINESE = document.documentElement.lang.startsWith("zh");
+  const COMMA = CHINESE ? "，" : ", ";
+  const SPACE = CHINESE ? "" : " "; // after a colon
   const t = (key, values = {}) => (words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
   const tell = (key, fallback) => words[key] ?? fallback;
   const percent = (share) => Math.round(share * 100);
@@ -76,7 +78,7 @@
     const { part, body, by } = section(name);
     part.removeAttribute("aria-busy");
     body.replaceChildren(...children.filter(Boolean));
-    if (by && who) by.replaceChildren(el("span", { textContent: `${t(name === "kinder" ? "kinder.who" : "result.who")} ` }), ...who);
+    if (by && who) by.replaceChildren(el("span", { textContent: t(name === "kinder" ? "kinder.who" : "result.who") + SPACE }), ...who);
     if (by) by.hidden = !who;
   };
   const complain = (error, again) => el("div", { className: "note bad" },
@@ -396,7 +398,7 @@
     return el("article", { className: "meaning", dataset: { by: found.by } },
       alone ? null : el("h3", {}, own(found.by)), findings, missing,
       wide ? graph(found, wide, narrow, alone) : null,
-      el("p", { className: "by", textContent: `${t("result.who")} ${who}${spent}` }));
+      el("p", { className: "by", textContent: `${t("result.who")}${SPACE}${who}${spent}` }));
   };
   const graph = (found, wide, narrow, alone) => {
     const panel = el("div", { className: "panel", hidden: true });
