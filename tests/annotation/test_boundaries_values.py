@@ -107,9 +107,9 @@ def test_what_need_not_be_answered_may_be_empty(
     ("value", "problem"),
     [
         ([2, 4], ""),
-        ([2], "2 answers are needed, one per element"),
-        ([2, 3, 4], "2 answers are needed, one per element"),
-        (None, "2 answers are needed, one per element"),
+        ([2], "2 answers are needed, one per part of the item"),
+        ([2, 3, 4], "2 answers are needed, one per part of the item"),
+        (None, "2 answers are needed, one per part of the item"),
         ([None, 3], "number 1 has no answer"),
         ([3, ""], "number 2 has no answer"),
         ([3, 5], "number 2: choose 2 to 4"),

@@ -47,6 +47,7 @@ LONG = {
     *("use-official-data.md", "compare-runs.md", "collect-memes.md", "studio.md"),
     *("add-metrics-and-plugins.md", "exchange-answers.md", "llm-judges.md"),
     "perturbation-tests.md",
+    *("README.md", "disagreement.md"),
     *("README.zh.md", "analyze-a-meme.md", "first-evaluation.md", "moderate-a-forum.md"),
     *("build-a-benchmark-with-a-team.md", "understand-one-meme.md", "quote-a-judge.md"),
 }

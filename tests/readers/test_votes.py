@@ -199,6 +199,7 @@ def test_the_votes_of_the_annotation_app_need_no_conversion(tmp_path: Path) -> N
     assert {item.id for item in make_task("data/harmful_votes").items()} == {"m1", "m2"}
 
 
+@pytest.mark.slow
 def test_the_tutorial_on_disagreement_gives_a_table_by_annotator_group(tmp_path: Path) -> None:
     """The commands of the page, as written; the example is copied, so that paths are the same."""
     shell = Shell(tmp_path)

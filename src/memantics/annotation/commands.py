@@ -84,7 +84,7 @@ class ProjectChanges:
         str | None, Flag("Language code of the memes, such as zh; also used for invitation pages.")
     ] = None
     pass_mark: Annotated[
-        float | None, Flag("Required proportion of correct training items, 0 to 1.", min=0, max=1)
+        float | None, Flag("Training items to answer correctly, as a proportion.", min=0, max=1)
     ] = None
     feedback: Annotated[
         bool | None,
@@ -554,7 +554,7 @@ def export_annotations(
     ] = "annotations",
     form: Annotated[
         Literal["jsonl", "csv", "parquet", "json", "zip", "tex"] | None,
-        Flag("File format. Default: from the file name, else jsonl, json or zip.", "--format"),
+        Flag("File format. Default: that of the file name, else of the content.", "--format"),
     ] = None,
 ) -> None:
     """Write annotations, tables or agreement of a project to a file.
@@ -564,7 +564,7 @@ def export_annotations(
         project: Project number.
         out: File to write, or a new folder for ``huggingface``.
         what: Content to export.
-        form: File format. Default: from the file name, else jsonl, json or zip.
+        form: File format. Default: that of the file name, else of the content.
 
     Raises:
         InputError: The project does not exist, or the folder already exists.

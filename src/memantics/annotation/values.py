@@ -108,7 +108,7 @@ def _check_each(
     count = len(elements) if isinstance(elements, list) else 0
     given = value if isinstance(value, list) else []
     if len(given) != count:
-        return f"{count} answers are needed, one per element", None
+        return f"{count} answers are needed, one per part of the item", None
     clean: list[JsonValue] = []
     for place, one in enumerate(given, 1):
         if one in _EMPTY:

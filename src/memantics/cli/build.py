@@ -107,7 +107,7 @@ def show_ratings(found: construction.Ratings) -> None:
 
 @expose(construction.compare_questions)
 def compare_questions(found: construction.Compared) -> None:
-    """Compare two rated builds on the same memes, paired by planned question.
+    """Compare the human ratings of two builds on the same memes, paired by planned question.
 
     A planned question that one build did not keep counts as not good there.
     """

@@ -282,8 +282,8 @@ def perturb(
         Flag(
             "Perturbation; repeatable: image=swapped|blank, "
             "caption=removed|reworded|shuffled, meme=removed, options=permuted, "
-            "contamination=caption|id|template|canary. Default: image=swapped and blank, "
-            "caption=removed, options=permuted.",
+            "contamination=caption|id|template|canary (has the model memorised it?). "
+            "Default: image=swapped and blank, caption=removed, options=permuted.",
             "--perturb",
             metavar="WHAT=HOW",
         ),

@@ -105,8 +105,8 @@ def drift(found: moderation.Drift) -> None:
     """Test whether the screened memes differ from earlier ones; exit code 1 if they do.
 
     It compares scores, verdicts, types, languages, unseen-n-gram rates and templates, with p-values
-    corrected for all tests (Holm). A shift counts if it is significant (--alpha) and large
-    (--min-shift).
+    corrected for all tests (Holm). A shift counts if it is significant (--alpha) and at least
+    --min-shift.
     """
     show_table(found.table)
     if found.grown:

@@ -385,7 +385,7 @@ def read_reviews(queues: Sequence[Path], *, unreviewed: bool = False) -> Review:
 
 
 def _rebase(review: Review) -> Iterator[Reviewed]:
-    """Yield the items of a queue with image paths relative to the parent folder."""
+    """Yield the items with image paths relative to the folder above that of the queue."""
     name = review.folder.name
     for reviewed in review.items:
         hidden = dict(reviewed.item.hidden)

@@ -41,9 +41,11 @@ def export_results(
     dataset: Annotated[
         str, Flag("For hf and eee: id of the benchmark's dataset on the hub, OWNER/NAME.")
     ] = "",
-    organization: Annotated[str, Flag("For eee: name of the evaluating organization.")] = UNKNOWN,
+    organization: Annotated[
+        str, Flag("For Every Eval Ever (eee): name of the evaluating organization.")
+    ] = UNKNOWN,
     developer: Annotated[
-        str, Flag("For eee: developer of models whose name has no owner.")
+        str, Flag("For Every Eval Ever (eee): developer of models whose name has no owner.")
     ] = UNKNOWN,
 ) -> list[Path]:
     """Export the scores of runs for MLflow, Hugging Face, Weights & Biases or Every Eval Ever.

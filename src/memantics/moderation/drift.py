@@ -51,7 +51,7 @@ def choose_sample(
         Path | None, Flag("Folder for daily samples of verdicts, for drift. Default: no samples.")
     ] = None,
     sample_rate: Annotated[
-        float, Flag("Proportion of verdicts in the sample.", min=0.0001, max=1)
+        float, Flag("Proportion of verdicts that the daily samples keep.", min=0.0001, max=1)
     ] = 0.05,
     sample_texts: Annotated[bool, Flag("Also store the texts of sampled verdicts.")] = False,
 ) -> SampleChoice | None:

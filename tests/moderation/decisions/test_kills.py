@@ -171,6 +171,7 @@ def count_contents(log: DecisionLog) -> int:
         return int(connection.execute(query).scalar_one())
 
 
+@pytest.mark.slow
 def test_record_killed_at_each_step(desk: Desk) -> None:
     desk.kill_at_each_step(prepare_record, check_record)
 

@@ -54,7 +54,7 @@ class PairRow(BaseModel):
 
 
 def export_outputs(runs: Sequence[Path], out: Path, seed: int = 0, memes: int = 100) -> HumanExport:
-    """Sample outputs that every run has judged; write queue, key and pairs to ``out``."""
+    """Write a rating queue of edits that every run has judged, its hidden key, and the pairs."""
     facts = read_runs(runs, TASK)
     items = {line.item.id: line.item for line in read_items(runs[0])}
     shared = set(items).intersection(*(read_judgements(run) for run in runs))

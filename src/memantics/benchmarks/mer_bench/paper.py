@@ -74,7 +74,7 @@ def _name(runs: Sequence[paper.ScoredRun]) -> list[str]:
 
 
 def figure_1(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return Figure 1: one meme and the goal of its reappraisal."""
+    """Return Figure 1: one meme and the emotion that its rewritten version should have."""
     rows = material.release.rows
     row = next((row for row in rows if row.caption), rows[0])
     texts = (

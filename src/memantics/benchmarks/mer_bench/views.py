@@ -140,7 +140,7 @@ def level_of(row: ReappraisalRow, factor: Factor) -> str:
 
 
 def draw_pairs(kept: KeptMemes, view: View, seed: int) -> tuple[EditToJudge, ...]:
-    """Return the pairs of source and edit in a view, ordered by editor and index."""
+    """Return the pairs of source and edit of a view (a sample of edits), by editor and row."""
     pairs = {(row.id, name): EditToJudge(row, name) for name in kept.editors for row in kept.rows}
     if view == "all":
         for pair in pairs.values():

@@ -263,7 +263,7 @@ def draw_topics(
 def make_chat_step(
     subject: ChatSubject, topic: ChatTopic, number: int, settings: ChatSettings
 ) -> Step[WrittenChat]:
-    """Return the step that writes one chat; the image is not sent, to prevent leaks."""
+    """Return the step that writes one chat, without the image: the chat must not describe it."""
     most = settings.turns - 1
     feeling = (
         f"{subject.type} and {_WHOM[subject.target]}" if subject.type else "clear from its meaning"

@@ -64,7 +64,7 @@ class CardFacts:
                 if char not in allowed and category(char) in ("Cc", "Cs", "Zl", "Zp"):
                     raise InputError(
                         f"the {part} contains the control character U+{ord(char):04X}",
-                        hint="remove it from the flag or the queue",
+                        hint="remove it from the option of publish, or from the card of the queue",
                     )
 
 

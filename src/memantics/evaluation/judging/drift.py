@@ -104,7 +104,11 @@ async def judge_drift_async(
     *,
     model: Annotated[str, Flag("Judge or version that rates the sample again.", "--model -m")],
     against: Annotated[
-        str, Flag("Judge whose stored marks are compared. Default: the same name, else the first.")
+        str,
+        Flag(
+            "Judge whose stored scores are compared. Default: the one named as --model, else the"
+            " first judge of the run."
+        ),
     ] = "",
     sample: Annotated[int, Flag("Number of answers that are rated again.", min=5)] = 60,
     margin: Annotated[
@@ -129,7 +133,8 @@ async def judge_drift_async(
     Args:
         runs: Judged runs, or their folders.
         model: The judge or version that rates the sample again.
-        against: The judge whose stored marks are compared. Default: the same name, else the first.
+        against: The judge whose stored scores are compared. Default: the one with the name of
+            ``model``, else the first judge of the run.
         sample: How many answers are rated again; the same ones for every version.
         margin: Largest difference that does not matter, as a proportion of the scale.
         rubric: A rubric of your own (TOML). Default: correctness and coverage, 1 to 5.

@@ -172,7 +172,7 @@ def _find_rules(ink: Mask, long: int, thin: int) -> Mask:
 
 
 def lay_text(crop: Pixels, text: str, box: PixelBox) -> tuple[float, Mask]:
-    """Align a drawn text with its box; return the match from 0 to 1 and the letters."""
+    """Draw a text into its box as in the image; return the match (0 to 1) and the letters' mask."""
     body: Mask = np.zeros(crop.shape[:2], bool)
     left, top = max(0, box[0]), max(0, box[1])
     cut = crop[top : box[3], left : box[2]]
