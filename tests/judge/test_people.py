@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 
 import memantics as mm
 from memantics.core.errors import DataError, InputError
+from memantics.core.records import STATUSES, Outcome
 from memantics.core.rundir import read_items
+from memantics.evaluation.judging.estimates import estimate_run
 from memantics.evaluation.judging.open_items import count_open, find_open_items
 from memantics.evaluation.judging.people import read_people
 from memantics.evaluation.judging.rubrics import built_in_rubric, open_rubric
@@ -74,6 +77,26 @@ def test_ratings_correct_the_score_of_a_lenient_judge(
     assert mm.score(run).scores["judge_correctness_corrected"] == score
     (setup,) = read_setups(run.folder)
     assert (setup.name, setup.prompt) == ("judge/kind", built_in_rubric().prompt.hash)
+
+
+def test_a_quoted_score_names_the_replies_that_it_leaves_out(run: mm.Run, tmp_path: Path) -> None:
+    outcomes = [Outcome(line.item, "answered", "a reply") for line in read_items(run.folder)]
+    rows: list[dict[str, object]] = [
+        {"item": o.item.id, "correctness": 1 + n % 3, "coverage": 5} for n, o in enumerate(outcomes)
+    ]
+    people = read_people(write(tmp_path / "r.jsonl", rows), built_in_rubric(), [run.folder])
+    marks = {"judge/kind": {o.item.id: 3.0 for o in outcomes}}
+    quality = built_in_rubric().dimensions[0]
+    (whole,) = estimate_run("m", outcomes, marks, people, quality)
+    assert (whole.invalid, "without" in whole.sentence()) == (0, False)
+    for place, status in enumerate(STATUSES[1:]):
+        outcomes[place] = dataclasses.replace(outcomes[place], status=status, value=None)
+    (rest,) = estimate_run("m", outcomes, marks, people, quality)
+    assert rest.invalid == 3
+    assert (
+        f"; without 3 of {MEMES} replies that were refused, unparsed or failed)" in rest.sentence()
+    )
+    assert "without 3 invalid replies" in rest.score().note
 
 
 def test_an_earlier_judged_run_is_still_read(run: mm.Run, plant: Plant) -> None:

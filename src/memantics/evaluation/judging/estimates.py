@@ -24,7 +24,8 @@ class JudgeEstimate:
 
     ``judge`` names the judge, or the judges whose mean mark was used. ``ratings`` counts single
     ratings. ``against`` names the model that is subtracted, if this is a difference. ``unrated``
-    counts the answers of the plan that nobody rated.
+    counts the answers of the plan that nobody rated, ``invalid`` the replies that were refused,
+    unparsed or failed: no estimate includes them.
     """
 
     quality: str
@@ -35,6 +36,7 @@ class JudgeEstimate:
     against: str = ""
     planned: bool = False
     unrated: int = 0
+    invalid: int = 0
 
     def sentence(self) -> str:
         """Say the estimate in one sentence that may be quoted."""
@@ -45,6 +47,11 @@ class JudgeEstimate:
         sign = "+" if self.against else ""
         people = _show(found.people, sign)
         alone = f"the judge alone {found.judge.value:{sign}.2f}, people alone {people}"
+        if self.invalid:
+            asked = self.invalid + found.items
+            alone += (
+                f"; without {self.invalid} of {asked} replies that were refused, unparsed or failed"
+            )
         return (
             f"{what}: {_show_reach(found.powered, sign)} by {self.judge}, corrected with "
             f"{self.ratings} human ratings of {found.rated} answers "
@@ -81,7 +88,8 @@ class JudgeEstimate:
             powered.low,
             powered.high,
             note=f"{self.judge}, corrected with {self.ratings} human ratings of "
-            f"{self.found.rated} answers; weight of the judge {self.found.weight:.2f}",
+            f"{self.found.rated} answers; weight of the judge {self.found.weight:.2f}"
+            + (f"; without {self.invalid} invalid replies" if self.invalid else ""),
         )
 
 
@@ -143,9 +151,17 @@ def estimate_run(
     for name, marks in judges.items():
         found = estimate_mean(rate_items(outcomes, marks, people, dimension))
         if found is not None:
+            invalid = len(outcomes) - found.items
             made.append(
                 JudgeEstimate(
-                    dimension.id, model, name, count, found, planned=planned, unrated=unrated
+                    dimension.id,
+                    model,
+                    name,
+                    count,
+                    found,
+                    planned=planned,
+                    unrated=unrated,
+                    invalid=invalid,
                 )
             )
     return made
@@ -193,6 +209,14 @@ def estimate_difference(
     }
     count = sum(len(run.people.by_item(quality)[item]) for run in (first, second) for item in held)
     planned = any(row.probability is not None for row in first.people.rows)
+    asked = {o.item.id for o in first.outcomes} & {o.item.id for o in second.outcomes}
     return JudgeEstimate(
-        quality, second.model, judge, count, found, against=first.model, planned=planned
+        quality,
+        second.model,
+        judge,
+        count,
+        found,
+        against=first.model,
+        planned=planned,
+        invalid=len(asked) - found.items,
     )
