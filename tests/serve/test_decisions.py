@@ -181,9 +181,12 @@ def test_the_record_of_a_score_has_the_operating_point_of_its_detector(site: Sit
 
 
 @pytest.mark.slow
-def test_with_a_model_the_decision_cites_a_clause(tmp_path: Path) -> None:
+def test_with_a_model_the_decision_cites_a_clause_and_no_reply_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
     with serve_scripted() as url:
-        calls = CallSettings(base_url=url, use_cache=False)
+        calls = CallSettings(base_url=url)
         models = ServedModels(models=("openai/obeys",), calls=calls)
         with (
             serving(make_settings(tmp_path, models, ()), tmp_path) as site,
@@ -194,3 +197,5 @@ def test_with_a_model_the_decision_cites_a_clause(tmp_path: Path) -> None:
                 assert (case["clause"], case["automated"]) == (clause, True)
                 assert case["policy"] == FORUM.name
     assert verify_decisions(str(tmp_path / "log.db")).sound
+    # Replies of posts are personal data: none stays in the cache of the user.
+    assert not list((tmp_path / "home").rglob("*cache*"))
