@@ -23,7 +23,7 @@ from memantics.core.waiting import run_sync
 from memantics.evaluation.audit import AuditSettings, audit
 from memantics.evaluation.audits.benchmark import audit as audit_tasks
 from memantics.evaluation.datasets import add_release
-from memantics.evaluation.own_data import LabelledColumns
+from memantics.evaluation.own_columns import LabelledColumns
 from tests.audit.planted import make_memes, write_table
 from tests.audit.toys import CARD, make_items, make_subject, name_pictures, trivial
 

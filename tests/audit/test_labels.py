@@ -12,6 +12,7 @@ from memantics.core.data import read_split, sum_split
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.queue import AggregatedAnnotation, read_queue
 from memantics.moderation.classifier import find_labelled
+from memantics.moderation.examples import read_examples
 from memantics.moderation.held_out import RunAnswers, number_labels, weigh_answers
 from tests.audit.planted import make_memes, write_table
 from tests.commands import Shell
@@ -176,3 +177,18 @@ def test_a_dataset_config_splits_by_the_columns_that_its_files_have(shell: Shell
     ran = shell.run("audit", "own", "--resplit", "source")
     assert ran.code == 2
     assert "120 of 120 memes have a source, 4 different" in ran.err
+
+
+@pytest.mark.parametrize("form", [(";", "utf-8"), ("\t", "utf-8-sig"), (";", "gb18030")])
+def test_a_column_of_a_table_with_another_delimiter_is_audited(
+    form: tuple[str, str], tmp_path: Path
+) -> None:
+    mark, encoding = form
+    rows = [("id", "text", "label")]
+    rows += [(f"m{n}", f"我又迟到了，今天第{n}次", str(n % 2)) for n in range(12)]
+    body = "\n".join(mark.join(row) for row in rows)
+    (tmp_path / "memes.csv").write_bytes(body.encode(encoding))
+    shell = Shell(tmp_path)
+    assert "12 memes are too few" in " ".join(shell.done("audit", "memes.csv/label").split())
+    if encoding != "gb18030":  # detectors read UTF-8
+        assert len(read_examples(tmp_path / "memes.csv").examples) == 12

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memantics.evaluation.datasets import add_release
-from memantics.evaluation.own_data import LabelledColumns
+from memantics.evaluation.own_columns import LabelledColumns
 from memantics.moderation import Classifier, Detector
 from memantics.moderation.calibration import Rated
 from memantics.moderation.examples import Example, order_examples

@@ -10,7 +10,7 @@ from memantics.core.errors import InputError
 from memantics.core.seen import SeenKeys
 from memantics.evaluation.data_page import profile_dataset
 from memantics.evaluation.datasets import add_release
-from memantics.evaluation.own_data import LabelledColumns
+from memantics.evaluation.own_columns import LabelledColumns
 from tests.commands import Shell
 from tests.places import ROOT
 from tests.readers import layouts as made

@@ -111,3 +111,32 @@ def test_a_tree_names_every_set_whole_and_the_next_command(tmp_path: Path) -> No
     shell.done(*find_command(out))
     out = shell.done("data", "add", "tree", "--name", "mine")
     assert {"mine_zh_other", "mine_en_a_name_of_some_length"} <= set(read_registry())
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_values_of_a_split_column_mean_the_usual_splits(language: str, tmp_path: Path) -> None:
+    english = {"Train": "train", "Dev": "validation", "VALIDATION": "validation", "Test": "test"}
+    chinese = {"训练集": "train", "验证集": "validation", "开发集": "validation", "测试集": "test"}
+    values = {"en": english, "zh": chinese}[language] | {"extra": "extra", "train": "train"}
+    body = "".join(
+        f"{n},t{n},{'xy'[n % 2]},{value}\n" for n, value in enumerate([*values, *values])
+    )
+    made.write(tmp_path / "memes.csv", HEAD.strip() + ",split\n" + body)
+    shell = Shell(tmp_path)
+    out = join(shell.done("data", "add", "memes.csv"))
+    renamed = ", ".join(f"{a} = {b}" for a, b in values.items() if a != b)
+    assert f"values of the split column: {renamed}" in out
+    release = find_benchmark("memes").open(find_registered("memes").source)
+    assert isinstance(release, ConfiguredRelease)
+    splits = list(values.values()) * 2
+    assert {meme.id: meme.split for meme in release.memes} == {
+        str(n): split for n, split in enumerate(splits)
+    }
+    for split in ("train", "validation", "test", "extra"):
+        shell.done("run", "memes", "--model", "baseline/majority", "--split", split)
+
+
+def test_chinese_names_of_files_and_folders_are_splits(tmp_path: Path) -> None:
+    write_table(tmp_path / "set/表情包_训练集.csv", "x", "y")
+    write_table(tmp_path / "set/测试集/memes.csv", "x", "y", "x")
+    assert "splits: train 2, test 3" in Shell(tmp_path).done("data", "add", "set")

@@ -9,7 +9,7 @@ import pytest
 
 import memantics as mm
 from memantics.evaluation.datasets import add_release
-from memantics.evaluation.own_data import LabelledColumns
+from memantics.evaluation.own_columns import LabelledColumns
 from memantics.moderation.data import find_examples
 from tests.commands import Shell
 

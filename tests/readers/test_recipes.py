@@ -247,3 +247,47 @@ def test_only_a_copy_with_less_than_the_release_is_a_part(records: int, part: bo
     survey = SimpleNamespace(found=found, data="release", benchmark=SimpleNamespace(card=card))
     first = next(describe_found(cast("Survey", survey)))
     assert ("incomplete" in first) is part
+
+
+FLAGS = """title = "flags"
+summary = "x"
+languages = ["en"]
+source = "x"
+licence = "x"
+citation = "x"
+files.train = ["train.csv"]
+files.test = ["test.csv"]
+columns = { id = "id", text = "text" }
+[label.kind]
+what = "kind"
+flags = ["insult", "threat"]
+several = true
+question = "Which fit?"
+"""
+
+
+def test_a_flag_without_a_column_is_an_error_and_not_unset(tmp_path: Path) -> None:
+    made = tmp_path / "home/datasets/flagged.toml"
+    made.parent.mkdir(parents=True)
+    made.write_text(FLAGS)
+    folder = tmp_path / "set"
+    folder.mkdir()
+    shell = Shell(tmp_path)
+
+    def write(split: str, *columns: str) -> None:
+        names = ("id", "text", *columns)
+        cells = [f"{split}{n},t" + f",{n % 2}" * len(columns) for n in range(4)]
+        (folder / f"{split}.csv").write_text("\n".join([",".join(names), *cells]))
+
+    write("train", "insult", "threat")
+    write("test")  # an unlabelled split
+    shell.done("data", "add", "flagged", "set")
+    write("test", "insult", "Threat")
+    told = (
+        "test.csv: the flag column 'threat' is not in the table; its columns are id, text, insult"
+    )
+    assert told in shell.refused("data", "add", "flagged", "set")
+    write("train")
+    write("test")
+    told = "train.csv: the flag column 'insult' is not in the table"
+    assert told in shell.refused("data", "add", "flagged", "set")

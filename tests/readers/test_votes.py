@@ -17,7 +17,7 @@ from memantics.core.registry import find_registered
 from memantics.core.task import Task, Unparsed
 from memantics.evaluation.datasets import add_release
 from memantics.evaluation.facts import Scope
-from memantics.evaluation.own_data import LabelledColumns
+from memantics.evaluation.own_columns import LabelledColumns
 from memantics.evaluation.tasks import pose_task
 from memantics.models.baseline import open_baseline
 from memantics.moderation.data import find_examples

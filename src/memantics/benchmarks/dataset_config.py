@@ -47,7 +47,9 @@ class VotesConfig(Closed):
     ``annotators`` and those in ``attributes`` are columns of equal length, or the votes are
     records: then ``value``, ``annotators`` and ``attributes`` name fields of a record. In a wide
     table, ``columns`` gives the column of each annotator, and ``group`` the attribute that these
-    names are; or all columns that begin with ``prefix`` are votes.
+    names are; or all columns that begin with ``prefix`` are votes. In a long table, every row is
+    the vote of one annotator: ``rows`` is the column that names the meme, ``column`` has the vote,
+    and ``annotators`` and ``attributes`` are columns with one value per row.
 
     ``unanswered`` are values that mean "no vote". ``aggregate`` makes the label of a meme from its
     votes; ``at_least`` is the number of votes that a label needs.
@@ -60,6 +62,7 @@ class VotesConfig(Closed):
     columns: dict[str, str] = Field(default_factory=dict)
     group: str = ""
     prefix: str = ""
+    rows: str = ""
     unanswered: tuple[str, ...] = ()
     aggregate: Literal["majority", "dawid_skene", "mace"] = "majority"
     at_least: int = 0
@@ -68,6 +71,8 @@ class VotesConfig(Closed):
     def _check_place(self) -> VotesConfig:
         if sum(map(bool, (self.column, self.columns, self.prefix))) != 1:
             raise ValueError("give one of column, columns and prefix")
+        if self.rows and (self.value or not self.column or not self.annotators):
+            raise ValueError("rows needs column and annotators, and no value")
         return self
 
 
@@ -112,6 +117,8 @@ class TextConfig(Closed):
 class DatasetConfig(Closed):
     """A data set; ``counts`` are the numbers of memes per split in the complete release.
 
+    ``split_values`` renames values of the split column: ``Dev`` may be the split ``validation``.
+    With the format ``class folders``, ``files`` are folders of images, whose names are labels.
     ``tree``: the config describes each folder of a tree of data sets, not one folder.
     """
 
@@ -124,9 +131,10 @@ class DatasetConfig(Closed):
     warning: str = ""
     canary: str = ""
     files: dict[str, tuple[str, ...]]
-    format: Literal["", "jsonl", "json", "csv", "tsv"] = ""
+    format: Literal["", "jsonl", "json", "csv", "tsv", "class folders"] = ""
     encoding: str = ""
     columns: Columns
+    split_values: dict[str, str] = Field(default_factory=dict)
     counts: dict[str, int] = Field(default_factory=dict)
     tree: bool = False
     label: dict[str, LabelConfig] = Field(default_factory=dict)
@@ -136,7 +144,18 @@ class DatasetConfig(Closed):
     def _check_labels(self) -> DatasetConfig:
         if not self.label and not self.free_text:
             raise ValueError("label: give at least one label or free_text")
+        long = {(v.rows, v.annotators) for v in self.list_votes() if v.rows}
+        if len(long) > 1:
+            raise ValueError("label: votes of one table need the same rows and annotators")
         return self
+
+    def list_votes(self) -> list[VotesConfig]:
+        """Return where the votes of each label are, for labels that have votes."""
+        return [label.votes for label in self.label.values() if label.votes is not None]
+
+    def name_split(self, value: str) -> str:
+        """Return the split that a value of the split column names."""
+        return self.split_values.get(value, value)
 
 
 def read_dataset_config(path: Path) -> DatasetConfig:

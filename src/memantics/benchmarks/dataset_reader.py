@@ -6,7 +6,6 @@ whenever they are needed. The memory does not grow with the number of memes.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,25 +13,33 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-import orjson
-from pydantic import JsonValue
-
+from memantics.benchmarks.dataset_cells import (
+    cut_cell,
+    dig,
+    list_parts,
+    list_values,
+    look_up,
+    parse_cell,
+)
 from memantics.benchmarks.dataset_config import DatasetConfig, LabelConfig, VotesConfig
+from memantics.benchmarks.dataset_files import (
+    ImageFinder,
+    find_data_files,
+    name_files,
+    stamp_files,
+)
+from memantics.benchmarks.dataset_rows import ORIGINS, read_data_rows
 from memantics.benchmarks.plugin import TaskSetup
-from memantics.core.data import Skip, Source, inside
+from memantics.core.data import Skip, Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.ids import read_id
 from memantics.core.members import BYTES
 from memantics.core.records import Image
 from memantics.core.seen import SeenKeys
-from memantics.core.tables import TableRow, read_rows, write_cell
+from memantics.core.tables import TableRow, write_cell
 from memantics.core.votes import Vote, distribute, find_majority
 from memantics.metrics.aggregation import AnnotatedLabel, dawid_skene, mace
 
-_IMAGES = (".", "images", "Images", "img", "memes", "Labelled Images")
-# Depth below the given folder at which data files of a clone are searched.
-_DEEPEST = 3
-_ORIGINS = ("source", "author", "date", "template_cluster")
 _PLACEHOLDER = re.compile(r"\{(.+?)\}")
 _SHOWN = 10  # missing images that a note names
 _YES, _NO = ("1", "1.0", "true", "yes"), ("", "0", "0.0", "false", "no")
@@ -132,7 +139,7 @@ class ConfiguredRelease:
     @property
     def memes(self) -> Iterator[ConfiguredMeme]:
         """Read the memes from the files, in file order, without repeated ids."""
-        if self.stamps != _stamp(self.found):
+        if self.stamps != stamp_files(self.found):
             raise DataError(
                 self.source.root, "was changed while in use", hint="run the command again"
             )
@@ -163,7 +170,7 @@ def open_dataset_config(config: DatasetConfig, source: Source) -> ConfiguredRele
     A release that did not change is read once per process.
     """
     found = find_data_files(config, source.root)
-    return _open(config.model_dump_json(), source, found, _stamp(found))
+    return _open(config.model_dump_json(), source, found, stamp_files(found))
 
 
 @lru_cache(maxsize=8)
@@ -180,8 +187,10 @@ def _open(
         for name, label in config.label.items()
         if label.votes and label.votes.aggregate != "majority" and not label.several
     }
+    flags = _FlagColumns(config)
     with SeenKeys() as seen:
         for place, (number, row, meme) in _walk(config, source, found):
+            flags.add(found[place][1], row)
             if seen.add(meme.id) is None:
                 tally.add(meme, _name_image(config, row))
                 for name, rows in weighed.items():
@@ -192,8 +201,45 @@ def _open(
                 tally.skipped.add((place, number))
     if not tally.memes:
         raise DataError(source.root, "contains no meme", hint="download the file again")
+    flags.check()
     aggregated = {name: _aggregate(config, name, rows, tally) for name, rows in weighed.items()}
     return ConfiguredRelease(config, source, found, tally, stamps, aggregated)
+
+
+class _FlagColumns:
+    """The columns of flags that no row of a file has.
+
+    A missing flag would read as one that is not set. A file without all flags of a label is an
+    unlabelled split, unless no other file has them either.
+    """
+
+    def __init__(self, config: DatasetConfig) -> None:
+        self._flags = [label.flags for label in config.label.values() if label.flags]
+        self._lacking: dict[Path, set[str]] = {}
+        self._columns: dict[Path, list[str]] = {}
+
+    def add(self, path: Path, row: TableRow) -> None:
+        """Look at the columns of one row."""
+        if path not in self._lacking:
+            self._lacking[path] = {name for flags in self._flags for name in flags}
+            self._columns[path] = [name for name in row if not name.endswith(BYTES)]
+        if self._lacking[path]:
+            self._lacking[path].difference_update(row)
+
+    def check(self) -> None:
+        """Raise an error if a file has some flags of a label, or no file has any."""
+        for flags in self._flags:
+            missing = {
+                path: [f for f in flags if f in lack] for path, lack in self._lacking.items()
+            }
+            labelled = any(len(names) < len(flags) for names in missing.values())
+            for path, names in missing.items():
+                if names and (len(names) < len(flags) or not labelled):
+                    raise DataError(
+                        path.name,
+                        f"the flag column {names[0]!r} is not in the table",
+                        hint=f"its columns are {', '.join(self._columns[path])[:300]}",
+                    )
 
 
 def _aggregate(
@@ -209,39 +255,6 @@ def _aggregate(
     for meme_id, split in {meme_id: split for split, meme_id, _ in rows}.items():
         tally.labels[name, split, chosen[meme_id]] += 1
     return chosen
-
-
-def _stamp(found: Sequence[tuple[str, Path]]) -> tuple[tuple[int, int], ...]:
-    facts = [path.stat() for _, path in found]
-    return tuple((one.st_size, one.st_mtime_ns) for one in facts)
-
-
-def find_data_files(config: DatasetConfig, root: Path) -> tuple[tuple[str, Path], ...]:
-    """Return the files of each split; raise an error if a folder has none of them."""
-    found = tuple(
-        (split, path)
-        for split, names in config.files.items()
-        for name in names
-        for path in _find_files(root, name)
-    )
-    if not found:
-        names = [name for file in config.files.values() for name in file]
-        raise DataError(
-            root,
-            f"{config.title} was not found: expected {', '.join(names)}",
-            hint="give the folder that contains these files",
-        )
-    return found
-
-
-def _find_files(root: Path, name: str) -> list[Path]:
-    """Find the files of a data set at the configured path, else in the first subfolder."""
-    found = [root / name]
-    for depth in range(_DEEPEST + 1):
-        if found := [path for path in found if path.is_file()]:
-            break
-        found = sorted(root.glob("*/" * depth + name))
-    return [path for path in found if path.is_file() and path.parent == found[0].parent]
 
 
 def probe_dataset_config(config: DatasetConfig, source: Source, rows: int = 20) -> None:
@@ -270,44 +283,10 @@ def _walk(
     config: DatasetConfig, source: Source, found: Sequence[tuple[str, Path]]
 ) -> Iterator[_Walked]:
     """Yield the number of the file, and the number, the cells and the meme of each row."""
-    finder, stems = _ImageFinder(source), _name_files(source.root, [path for _, path in found])
-    for place, (split, path) in enumerate(found):
-        ending = f".{config.format}" if config.format else ""
-        for number, row in read_rows(path, ending=ending, detect=True, encoding=config.encoding):
-            if config.columns.split and row.get(config.columns.split, "") != split:
-                continue  # the row belongs to another split of the same table
-            read = _Row(config, split, path, number, row, stems[path]).read(finder)
-            yield place, (number, row, read)
-
-
-def _name_files(root: Path, paths: Sequence[Path]) -> dict[Path, str]:
-    """Return the name of each file in the ids of its rows: with its folder if another is equal."""
-    same = Counter(path.stem for path in dict.fromkeys(paths))
-    return {
-        path: path.stem
-        if same[path.stem] == 1
-        else path.relative_to(root).with_suffix("").as_posix()
-        for path in paths
-    }
-
-
-def look_up(row: TableRow, name: str) -> str | None:
-    """Return a cell, also one inside of JSON records (``a.b``); None if there is none.
-
-    >>> look_up({"a": '{"b": {"c": 1}}'}, "a.b.c"), look_up({"a": "x"}, "b")
-    ('1', None)
-    """
-    if name in row:
-        return row[name]
-    if name + BYTES in row:
-        return ""
-    head, dot, rest = name.partition(".")
-    while dot:
-        if head in row and row[head].startswith("{"):
-            return write_cell(_dig(parse_cell(row[head]), rest))
-        more, dot, rest = rest.partition(".")
-        head = f"{head}.{more}"
-    return None
+    finder, stems = ImageFinder(source), name_files(source.root, [path for _, path in found])
+    for place, number, row in read_data_rows(config, source.root, found):
+        split, path = found[place]
+        yield place, (number, row, _Row(config, split, path, number, row, stems[path]).read(finder))
 
 
 def _name_image(config: DatasetConfig, row: TableRow) -> str:
@@ -342,7 +321,7 @@ class _Row:
     row: TableRow
     stem: str = ""
 
-    def read(self, finder: _ImageFinder) -> ConfiguredMeme:
+    def read(self, finder: ImageFinder) -> ConfiguredMeme:
         columns, config = self.config.columns, self.config
         called = f"{self.stem or self.path.stem}-{self.number}"
         if columns.id:
@@ -373,10 +352,13 @@ class _Row:
             self.split,
             labels,
             bool(picture or embedded),
-            {name: self.row.get(getattr(columns, name) or name, "") for name in _ORIGINS},
+            {name: self.row.get(getattr(columns, name) or name, "") for name in ORIGINS},
             votes,
             {n: self.read_spans(c, text) for n, c in config.label.items() if c.start},
-            {name: tuple(_cut(self.take(one.column))) for name, one in config.free_text.items()},
+            {
+                name: tuple(cut_cell(self.take(one.column)))
+                for name, one in config.free_text.items()
+            },
             entities,
             self.take(columns.language),
             self.take(columns.group),
@@ -424,10 +406,10 @@ class _Row:
             return tuple(name for name in label.flags if self.read_flag(name))
         cell = self.find_cell(label.column) or ""
         if label.key:
-            found = [write_cell(_dig(one, label.key)) for one in _list(parse_cell(cell))]
+            found = [write_cell(dig(one, label.key)) for one in list_parts(parse_cell(cell))]
             values = list(dict.fromkeys(value for value in found if value))
         else:
-            values = _cut(cell, label.separator)
+            values = cut_cell(cell, label.separator)
         values = [value for value in values if value not in label.leave_out]
         if label.place is not None:
             values = values[label.place : label.place + 1]
@@ -444,7 +426,7 @@ class _Row:
     def read_roles(self, label: LabelConfig) -> Iterator[tuple[str, str]]:
         """Yield the value and the name of each entity of a row."""
         for value, column in label.roles.items():
-            for entity in _cut(self.take(column)):
+            for entity in cut_cell(self.take(column)):
                 yield value, entity
 
     def rename(self, label: LabelConfig, values: Sequence[str], column: str) -> tuple[str, ...]:
@@ -459,9 +441,9 @@ class _Row:
     def read_spans(self, label: LabelConfig, text: str) -> tuple[Span, ...]:
         """Return the labelled parts of the text; positions outside of the text are an error."""
         spans = []
-        for one in _list(parse_cell(self.look_up(label.column) or "")):
-            start, end = (_dig(one, key) for key in (label.start, label.end))
-            value = write_cell(_dig(one, label.key))
+        for one in list_parts(parse_cell(self.look_up(label.column) or "")):
+            start, end = (dig(one, key) for key in (label.start, label.end))
+            value = write_cell(dig(one, label.key))
             if not isinstance(start, int) or not isinstance(end, int):
                 raise self.fail(f"column {label.column!r}: a span has no {label.start}")
             if not 0 <= start < end <= len(text):
@@ -487,103 +469,34 @@ class _Row:
         if votes.prefix:
             for column, cell in self.row.items():
                 if column.startswith(votes.prefix) and not column.endswith(BYTES):
-                    yield column.removeprefix(votes.prefix), _cut(cell), {}, column
+                    yield column.removeprefix(votes.prefix), cut_cell(cell), {}, column
             return
         if votes.columns:
             for name, column in votes.columns.items():
                 attributes = {votes.group: name} if votes.group else {}
-                yield name, _cut(self.take(column)), attributes, column
+                yield name, cut_cell(self.take(column)), attributes, column
             return
         whole = self.find_cell(votes.column)
-        given = _list(parse_cell(whole)) if whole else []
+        given = list_parts(parse_cell(whole)) if whole else []
         if votes.value:
             for one in given:
-                own = {k: write_cell(_dig(one, path)) for k, path in votes.attributes.items()}
-                name = write_cell(_dig(one, votes.annotators)) if votes.annotators else ""
-                yield name, _values(_dig(one, votes.value)), own, votes.column
+                own = {k: write_cell(dig(one, path)) for k, path in votes.attributes.items()}
+                name = write_cell(dig(one, votes.annotators)) if votes.annotators else ""
+                yield name, list_values(dig(one, votes.value)), own, votes.column
             return
         lists = {k: self.read_list(path, len(given)) for k, path in votes.attributes.items()}
         names = self.read_list(votes.annotators, len(given)) if votes.annotators else []
         for place, one in enumerate(given):
             own = {key: values[place] for key, values in lists.items() if values}
             name = names[place] if names else str(place + 1)
-            yield name, _values(one), own, votes.column
+            yield name, list_values(one), own, votes.column
 
     def read_list(self, column: str, count: int) -> list[str]:
         """Return a list with one value per vote; empty if the file does not have the column."""
         cell = self.look_up(column)
         if not cell:
             return []
-        values = [write_cell(value) for value in _list(parse_cell(cell))]
+        values = [write_cell(value) for value in list_parts(parse_cell(cell))]
         if len(values) != count:
             raise self.fail(f"column {column!r} has {len(values)} values for {count} votes")
         return values
-
-
-def parse_cell(cell: str) -> JsonValue:
-    """Parse a cell with JSON, or with a list or dictionary as Python prints it."""
-    try:
-        value: JsonValue = orjson.loads(cell)
-        return value
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        literal: JsonValue = ast.literal_eval(cell)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-    return literal if isinstance(literal, list | dict) else None
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
-
-
-def _values(value: JsonValue) -> list[str]:
-    return [write_cell(one) for one in (value if isinstance(value, list) else [value])]
-
-
-def _dig(value: JsonValue, path: str) -> JsonValue:
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
-def _cut(cell: str, separator: str = "") -> list[str]:
-    """Return the values of a cell: a list, or parts between separators.
-
-    >>> _cut('["a", 1]'), _cut("['a', 'b']"), _cut("a; b", ";"), _cut("")
-    (['a', '1'], ['a', 'b'], ['a', 'b'], [])
-    """
-    if cell.startswith("["):
-        value = parse_cell(cell)
-        if isinstance(value, list):
-            return [write_cell(one) for one in value]
-    if separator:
-        return [part.strip() for part in cell.split(separator) if part.strip()]
-    return [cell] if cell else []
-
-
-class _ImageFinder:
-    """Finds images by name; the folder of the last one is tried first."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._last: Path | None = None
-
-    def find(self, name: str, beside: Path) -> Path | None:
-        """Return the path of a meme's image: in the given folder, else in the usual places."""
-        if not name:
-            return None
-        given = self._source.images
-        folders = dict.fromkeys((self._source.root, beside))
-        roots = [given] if given else [f / place for f in folders for place in _IMAGES]
-        if self._last in roots:
-            roots = [self._last, *(root for root in roots if root != self._last)]
-        # The whole name first: images of several splits may have equal last parts.
-        for relative in dict.fromkeys((name, Path(name).name)):
-            for root in roots:
-                path = inside(root, relative)
-                if path.is_file():
-                    self._last = root
-                    return path
-        return None

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from memantics.benchmarks.card import Card, OptionCard, ReleaseCard, SampleCard, TaskCard
 from memantics.benchmarks.dataset_answers import make_several_task, make_text_task
 from memantics.benchmarks.dataset_config import DatasetConfig, LabelConfig
+from memantics.benchmarks.dataset_files import sum_files
 from memantics.benchmarks.dataset_reader import (
     ConfiguredRelease,
     open_dataset_config,
@@ -29,7 +30,7 @@ from memantics.benchmarks.factories import (
 )
 from memantics.benchmarks.plugin import BenchmarkPlugin, TaskSetup
 from memantics.benchmarks.published import Expected
-from memantics.core.data import Found, checksum
+from memantics.core.data import Found
 from memantics.core.errors import DataError
 from memantics.core.labels import LabelledMeme, LabelSource, name_group
 from memantics.core.records import Form, Item, Outcome, Score
@@ -62,7 +63,7 @@ def survey_dataset_config(release: ConfiguredRelease) -> Found:
         records=tally.memes,
         counts={"memes": tally.memes, **counts},
         files=tuple(path.name for path in release.files),
-        checksum=checksum(release.files, release.source.root),
+        checksum=sum_files(release.config, release.source.root, release.files),
         images_found=images,
         images_expected=expected,
         skips=release.skips,

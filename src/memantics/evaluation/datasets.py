@@ -14,11 +14,8 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.benchmarks.dataset_config import DatasetConfig, read_dataset_config
-from memantics.benchmarks.dataset_reader import (
-    ConfiguredRelease,
-    find_data_files,
-    probe_dataset_config,
-)
+from memantics.benchmarks.dataset_files import find_data_files
+from memantics.benchmarks.dataset_reader import ConfiguredRelease, probe_dataset_config
 from memantics.benchmarks.published import TRUNCATES
 from memantics.benchmarks.registry import (
     Benchmark,
@@ -38,16 +35,15 @@ from memantics.core.registry import Registered, find_registered, read_registry, 
 from memantics.core.result import Result, Table, html_table, make_frame, show_cell, to_plain
 from memantics.evaluation.data_page import write_page
 from memantics.evaluation.facts import Scope
-from memantics.evaluation.own_data import (
-    AddedSet,
+from memantics.evaluation.own_columns import LabelledColumns, make_columns
+from memantics.evaluation.own_data import AddedSet, write_own_config, write_tree_config
+from memantics.evaluation.own_files import (
     FoundSet,
-    LabelledColumns,
+    find_class_folders,
     find_sets,
     is_table,
     make_name,
     name_split,
-    write_own_config,
-    write_tree_config,
 )
 from memantics.evaluation.tasks import pose_task
 from memantics.models.kinds import MODEL_KINDS
@@ -356,8 +352,7 @@ def _add_path(path: Path, images: Path | None, columns: LabelledColumns, called:
     root = path if path.is_dir() else path.parent
     if (published := add_published(root)) is not None:
         return _survey(published, published.sample())
-    own = columns.labels or columns.votes
-    recognised = [] if own else _recognise(path)
+    recognised = [] if columns.given else _recognise(path)
     if len(recognised) > 1 and _are_disjoint(recognised, root):
         return _add_all(recognised, root, images)
     if len(recognised) == 1:
@@ -368,6 +363,8 @@ def _add_path(path: Path, images: Path | None, columns: LabelledColumns, called:
         found = [FoundSet(root, {split: (path,)})]
     else:
         found = find_sets(path)
+        if not (found or recognised) and (folders := find_class_folders(path)) is not None:
+            found = [folders]
     if recognised or not found:
         problem = (
             "several data sets have files with these names"
@@ -380,7 +377,7 @@ def _add_path(path: Path, images: Path | None, columns: LabelledColumns, called:
     if len(found) > 1:
         return _add_tree(path, found, images, columns, called)
     name = make_name(called or (path.stem if path.is_file() else path.name))
-    return _add_own(FoundSet(root, found[0].files, found[0].unused), images, columns, name)
+    return _add_own(replace(found[0], root=root), images, columns, name)
 
 
 def _are_disjoint(names: Sequence[str], root: Path) -> bool:
@@ -416,7 +413,7 @@ def _add_own(found: FoundSet, images: Path | None, columns: LabelledColumns, nam
             f"the name {name} belongs to the data in {entry.root}",
             hint="name these data with --name NAME",
         )
-    known = None if columns.labels or columns.votes else _find_tree_config(found)
+    known = None if columns.given else _find_tree_config(found)
     if known is not None:
         write_tree_config(known, found, found.root.name, name)
         told = [f"recognised by its columns: {known.title}"]
@@ -503,28 +500,6 @@ def _find_split(benchmark: Benchmark, source: Source) -> str:
     labelled = {split for _, split, _ in tally.labels} or set(tally.splits)
     first = next((split for split in release.config.files if split in labelled), "")
     return "" if default in labelled else first
-
-
-def make_columns(
-    *,
-    label: Annotated[Sequence[str], Flag("Label column of your table; repeatable.")] = (),
-    image: Annotated[str, Flag("Column with image files.", metavar="COLUMN")] = "",
-    text: Annotated[str, Flag("Column with captions.", metavar="COLUMN")] = "",
-    id: Annotated[  # noqa: A002 - the name of the flag
-        str, Flag("Column with row ids. Default: id, else the image column.", metavar="COLUMN")
-    ] = "",
-    split_column: Annotated[
-        str, Flag("Column with split names. Default: split.", metavar="COLUMN")
-    ] = "",
-    votes: Annotated[
-        Sequence[str], Flag("Column with a list of labels, one per annotator; repeatable.")
-    ] = (),
-    encoding: Annotated[
-        str, Flag("Encoding of a table of separated values. Default: detected.")
-    ] = "",
-) -> LabelledColumns:
-    """Collect the column names that a user gives on the command line."""
-    return LabelledColumns(tuple(label), image, text, id, split_column, tuple(votes), encoding)
 
 
 def check_release(name: BenchmarkArgument) -> tuple[Survey, Registered]:

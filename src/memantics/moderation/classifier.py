@@ -25,7 +25,7 @@ from memantics.core.labels import ClassifierPrediction, LabelledMeme
 from memantics.core.lines import TextChoice
 from memantics.core.registry import home
 from memantics.core.result import Result, Table
-from memantics.core.tables import TABLE_ENDINGS, TableRow, read_rows
+from memantics.core.tables import TABLE_ENDINGS, TableRow, check_size, read_rows
 from memantics.core.text import cut_off
 from memantics.models.embedders import LOCAL
 from memantics.moderation.classifiers import (
@@ -187,8 +187,12 @@ def _read_table(place: Path, label: str, classes: tuple[str, ...] | None) -> Loa
 
 
 def read_table_rows(table: Path, label: str = "") -> list[tuple[int, TableRow]]:
-    """Read the rows of a table, with the columns of ids, texts and images under these names."""
-    rows = list(read_rows(table))
+    """Read the rows of a table, with the columns of ids, texts and images under these names.
+
+    The delimiter and the encoding of separated values are detected, as by ``data add``.
+    """
+    check_size(table)
+    rows = list(read_rows(table, detect=table.suffix.lower() in (".csv", ".tsv")))
     header = [name for name in (rows[0][1] if rows else ()) if name != label]
     roles = {name: role for role, name in TableColumns().find(header).items()}
     return [(n, {roles.get(name, name): cell for name, cell in row.items()}) for n, row in rows]

@@ -23,6 +23,7 @@ from memantics.core.files import open_regular_text
 from memantics.core.ids import escape_id, read_id
 from memantics.core.labels import LabelledMeme
 from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.separated import detect_form
 from memantics.moderation.columns import USUAL, ExampleColumns, describe_columns
 
 Type = Literal["none", "targeted", "offence", "sexual", "dispirited"]
@@ -347,7 +348,16 @@ def _list_named(table: Path, columns: ExampleColumns) -> list[str]:
     if table.suffix.lower() != ".csv" or named == {""}:
         return []
     with open_regular_text(table, "utf-8-sig", newline="") as file:
-        return [name for name in next(csv.reader(file), ()) if name in named]
+        reader = csv.reader(file, delimiter=_find_delimiter(table))
+        return [name for name in next(reader, ()) if name in named]
+
+
+def _find_delimiter(path: Path) -> str:
+    """Return the delimiter of a table; a comma if the file is not UTF-8, which is told later."""
+    try:
+        return detect_form(path, encoding="utf-8-sig").delimiter
+    except DataError:
+        return ","
 
 
 def _map_row(row: JsonValue, known: Mapping[str, str]) -> JsonValue:
@@ -372,7 +382,7 @@ def _find_table(path: Path) -> Path:
 def _read_csv(path: Path) -> Iterator[tuple[int, JsonValue]]:
     try:
         with open_regular_text(path, "utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
+            reader = csv.DictReader(file, delimiter=_find_delimiter(path), strict=True)
             for number, row in enumerate(reader, 2):
                 if None in row or None in row.values():
                     problem = f"the number of cells differs from the {len(reader.fieldnames or ())}"
