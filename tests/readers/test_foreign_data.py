@@ -140,3 +140,15 @@ def test_chinese_names_of_files_and_folders_are_splits(tmp_path: Path) -> None:
     write_table(tmp_path / "set/表情包_训练集.csv", "x", "y")
     write_table(tmp_path / "set/测试集/memes.csv", "x", "y", "x")
     assert "splits: train 2, test 3" in Shell(tmp_path).done("data", "add", "set")
+
+
+def test_one_table_may_have_two_names(tmp_path: Path) -> None:
+    write_table(tmp_path / "memes.csv", "x", "y")
+    shell = Shell(tmp_path)
+    shell.done("data", "add", "memes.csv")
+    out = shell.done("data", "add", "memes.csv", "--name", "again")
+    assert "memantics run again" in out
+    assert {"memes", "again"} <= set(read_registry())
+    for words, name in (((), "memes"), (("--name", "again"), "again")):
+        out = shell.done("data", "add", "memes.csv", *words)
+        assert f"recognised by its files: {name}" in join(out)

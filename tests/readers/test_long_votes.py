@@ -237,8 +237,9 @@ def test_the_memory_does_not_grow_with_the_votes(tmp_path: Path) -> None:
     peaks = []
     for size in (2_000, 8_000):
         path = tmp_path / f"n{size}.csv"
+        memes = size // 4
         body = "".join(
-            f"m{n % (size // 4)},{'text ' * 20}{n % (size // 4)},p{n // (size // 4)},{'xy'[n % 2]}\n"
+            f"m{n % memes},{'text ' * 20}{n % memes},p{n // memes},{'xy'[n % 2]}\n"
             for n in range(size)
         )
         made.write(path, HEAD + body)

@@ -67,7 +67,8 @@ def add(survey: evaluation.Survey) -> None:
     """Register a release, check it, and compare its statistics with the paper's.
 
     Data of your own need no dataset config: memantics data add PATH --label COLUMN. PATH is a
-    table or a folder of tables. The data sets of a tree of folders are registered one by one.
+    table, a folder of tables, or folders of images named by their labels. The data sets of a tree
+    of folders are registered one by one.
     """
     if survey.sets:
         show_table(evaluation.tabulate_sets(survey.sets))

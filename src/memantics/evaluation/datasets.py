@@ -352,7 +352,8 @@ def _add_path(path: Path, images: Path | None, columns: LabelledColumns, called:
     root = path if path.is_dir() else path.parent
     if (published := add_published(root)) is not None:
         return _survey(published, published.sample())
-    recognised = [] if columns.given else _recognise(path)
+    name = make_name(called or (path.stem if path.is_file() else path.name))
+    recognised = [] if columns.given else _choose_own(_recognise(path), name, called)
     if len(recognised) > 1 and _are_disjoint(recognised, root):
         return _add_all(recognised, root, images)
     if len(recognised) == 1:
@@ -376,8 +377,16 @@ def _add_path(path: Path, images: Path | None, columns: LabelledColumns, called:
         raise InputError(f"the data set in {path} is not recognised: {problem}", hint=hint)
     if len(found) > 1:
         return _add_tree(path, found, images, columns, called)
-    name = make_name(called or (path.stem if path.is_file() else path.name))
     return _add_own(replace(found[0], root=root), images, columns, name)
+
+
+def _choose_own(recognised: list[str], name: str, called: str) -> list[str]:
+    """Drop the data sets that the user made from these files under other names."""
+    folder = find_own_dataset_configs()
+    own = {one for one in recognised if find_benchmark(one).folder == folder}
+    if name not in own and not called:
+        return recognised
+    return [one for one in recognised if one not in own or one == name]
 
 
 def _are_disjoint(names: Sequence[str], root: Path) -> bool:
