@@ -10,7 +10,7 @@ lists.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -139,7 +139,7 @@ def join_votes(
 
 def _sort_votes(
     votes: _Votes, rows: Iterable[tuple[str, int, Path, int, TableRow]]
-) -> Iterator[NumberedRow]:
+) -> Generator[NumberedRow, None, None]:
     with SeenKeys() as memes:
         for part, place, path, number, row in rows:
             votes.add(_Row(votes.plan, path, number, row), part, place, memes)

@@ -174,8 +174,8 @@ def find_class_folders(root: Path) -> FoundSet | None:
         files.setdefault(place.split, {})[root.joinpath(*place.path)] = None
     kept = {name: tuple(files[name]) for name in _ORDER if name in files}
     unused = tuple(root.joinpath(*path) for path in left)
-    names = tuple(dict.fromkeys(place.path[-1] for place in bare))
-    return FoundSet(root, kept, unused, CLASS_FOLDERS, names)
+    unlabelled = tuple(dict.fromkeys(place.path[-1] for place in bare))
+    return FoundSet(root, kept, unused, CLASS_FOLDERS, unlabelled)
 
 
 def _count_shared(paths: Sequence[tuple[str, ...]]) -> int:

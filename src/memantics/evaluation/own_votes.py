@@ -28,7 +28,7 @@ _ANNOTATORS = {f"{one}{end}" for one in _PEOPLE for end in ("", "id")} | {
 }
 _ITEMS = (
     *("itemid", "memeid", "imageid", "hitid", "task", "taskid", "textid", "sampleid", "postid"),
-    *("图片编号", "样本编号", "梗图编号"),
+    *("图片编号", "样本编号", "表情包编号"),
 )
 # Names of attributes; other columns are attributes only if annotators share their values.
 _USUAL = re.compile(
@@ -199,7 +199,7 @@ class VoteFacts:
         A column that never differs within a meme is a label, such as that of an expert, if another
         column differs and it is not among those ``named`` as votes.
         """
-        votes = {
+        votes: dict[str, object] = {
             "rows": self.long.item,
             "annotators": self.long.annotator,
             "attributes": self.attributes,
@@ -210,7 +210,7 @@ class VoteFacts:
             if label.column in self.differing or label.column in named
         ]
         return [
-            replace(label, votes={"column": label.column} | votes)
+            replace(label, votes={"column": label.column, **votes})
             if label in (voted or self.labels)
             else label
             for label in self.labels
