@@ -15,6 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from memantics.benchmarks.dataset_votes import VOTES
 from memantics.core import queue
 from memantics.core.errors import InputError
 from memantics.core.finding import Finding, Gap, rank
@@ -285,6 +286,16 @@ def count_contradictions(examples: Sequence[Example]) -> tuple[int, int]:
     return len(both), sum(map(len, both))
 
 
+def _name_label(source: str) -> str:
+    """Return the label that training data were named by, as an audit takes it.
+
+    >>> _name_label("crowd/tone_votes=mean,rude"), _name_label("sample")
+    ('crowd/tone', 'NAME/LABEL')
+    """
+    name, equals, _ = source.partition("=")
+    return name.removesuffix(VOTES) if equals and name.count("/") == 1 else "NAME/LABEL"
+
+
 def describe_label_issues(loaded: Loaded, said: Sequence[Prediction]) -> tuple[str, ...]:
     """Report contradictory and likely wrong labels in one line each, with the command for review.
 
@@ -304,7 +315,7 @@ def describe_label_issues(loaded: Loaded, said: Sequence[Prediction]) -> tuple[s
     wrong = len(find_doubtful(labels, chances)) if len(set(labels.tolist())) > 1 else 0
     if wrong:
         column = loaded.columns.get("label", "label")
-        table = f"{loaded.name}/{column}" if loaded.columns else "NAME/LABEL"
+        table = f"{loaded.name}/{column}" if loaded.columns else _name_label(loaded.source)
         text = loaded.columns.get("text", "text")
         first = "" if text.lower() in USUAL["text"] else f"rename the column {text} to text, and "
         right = float((settle(chances).argmax(axis=1) == labels).mean())
