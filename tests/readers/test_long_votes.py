@@ -63,6 +63,7 @@ def test_a_long_table_is_understood_and_says_how(tmp_path: Path) -> None:
     made.write_images(tmp_path / "set", [made.Row(f"m{n}", "", "", "", b"x") for n in range(12)])
     out = join(Shell(tmp_path).done("data", "add", "set"))
     for said in (
+        "12 memes; dataset config",
         "one vote per row: 36 votes of 3 annotators (annotator) on 12 memes (item_id)",
         "attributes of annotators: gender, age",
         "not read, since they differ between the votes on a meme: seconds",

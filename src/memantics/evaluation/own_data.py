@@ -60,10 +60,11 @@ class OwnTable(Result):
     renamed: str = ""
     unused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    unit: str = "rows"
 
     def lines(self) -> Iterator[str]:
         """Summarise the detected columns in readable lines."""
-        yield f"{self.rows:,} rows; dataset config: {self.dataset_config}"
+        yield f"{self.rows:,} {self.unit}; dataset config: {self.dataset_config}"
         if self.columns:
             told = ", ".join(f"{name} = {column}" for name, column in self.columns.items())
             yield f"columns: {told}" + (f" ({self.form})" if self.form else "")
@@ -150,6 +151,7 @@ def write_own_config(found: FoundSet, columns: LabelledColumns, name: str) -> Ow
         f"column {counted.renamed!r}" if counted.renamed else "",
         () if found.form else tuple(path.name for path in found.unused[:_SHOWN]),
         tuple(_tell(found, counted, labels)),
+        "memes" if long is not None or found.form else "rows",
     )
 
 
