@@ -164,16 +164,28 @@ def test_a_point_that_finds_hardly_any_offers_the_nearest_useful_ones() -> None:
     scores = count_scores([*said, (0.61, False)])
     lines = describe_point(scores, OperatingPoint(0.95))
     assert any("99.0 % of harmful memes are allowed" in line for line in lines)
-    assert sum("nearest useful threshold" in line for line in lines) == 3
+    # The same threshold is the nearest one for each recall: it is listed once.
+    (line,) = (line for line in lines if "nearest useful threshold" in line)
+    assert "of at least 50 %: 0.551 (precision 99.0 %, recall 100.0 %)" in line
     assert not any("warning" in line for line in describe_point(scores, OperatingPoint(0.6)))
     # A point that sends most memes to people is no help either.
     lines = describe_point(scores, OperatingPoint(0.95, (0.1, 0.95)))
     assert any("99.3 % of all memes need human review" in line for line in lines)
-    assert sum("nearest useful threshold" in line for line in lines) == 3
+    assert sum("nearest useful threshold" in line for line in lines) == 1
     assert describe_point(None, OperatingPoint(0.5)) == [
         "threshold 0.5: precision and recall on held-out memes are unknown"
     ]
     assert describe_point(None, OperatingPoint(0.9, (0.1, 0.2)))[1].startswith("note: memes from")
+
+
+def test_nearest_useful_thresholds_are_distinct() -> None:
+    said = [(0.95, True)] * 20 + [(0.9, False)] * 5 + [(0.8, True)] * 60 + [(0.7, False)] * 40
+    lines = describe_point(count_scores([*said, *([(0.1, True)] * 20)]), OperatingPoint(0.99))
+    found = [line.partition("at least ")[2] for line in lines if "nearest useful" in line]
+    assert found == [
+        "10 %: 0.901 (precision 100.0 %, recall 20.0 %)",
+        "50 %: 0.701 (precision 94.1 %, recall 80.0 %)",
+    ]
 
 
 def test_counts_are_stored_and_read_back() -> None:

@@ -369,16 +369,21 @@ def _offer_others(scores: HeldOutScores, found: ExpectedCounts) -> Iterator[str]
 
 
 def _list_useful(scores: HeldOutScores) -> Iterator[str]:
-    """Describe the threshold with the highest precision for each of some recall values."""
+    """Describe the threshold with the highest precision for each of some recall values.
+
+    A threshold that is the best one for several recall values is described once, for the highest.
+    """
     rows = list_thresholds(scores)
+    useful: dict[tuple[float, float, float], float] = {}
     for least in _USEFUL:
         kept = [row for row in rows if settle(row[2]) >= least]
         if kept:
-            threshold, precision, recall = max(kept, key=lambda row: (row[1], row[2]))
-            yield (
-                f"nearest useful threshold with recall of at least {100 * least:.0f} %:"
-                f" {threshold:g} (precision {100 * precision:.1f} %, recall {100 * recall:.1f} %)"
-            )
+            useful[max(kept, key=lambda row: (row[1], row[2]))] = least
+    for (threshold, precision, recall), least in useful.items():
+        yield (
+            f"nearest useful threshold with recall of at least {100 * least:.0f} %:"
+            f" {threshold:g} (precision {100 * precision:.1f} %, recall {100 * recall:.1f} %)"
+        )
 
 
 def _read_volume(text: str) -> tuple[float, str]:
