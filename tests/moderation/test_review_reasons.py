@@ -18,6 +18,7 @@ from memantics.moderation.subjects import (
     explain_not_scored,
 )
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
+from memantics.moderation.verdict import SENTENCE_IN_BAND
 
 LONG = "a" * (MOST_TEXT + 1)
 REASONS = [
@@ -40,6 +41,8 @@ REASONS = [
     f"{NO_PICTURE}: 7",
     f"{IMAGE_MISSING}: 7",
     "one sentence is harmful on its own",
+    SENTENCE_IN_BAND,
+    "one sentence without decoration is not harmless (symbols inside words)",
     "the text without decoration is not harmless (letters pulled apart, reversed order)",
     "the text without decoration is not harmless (symbols inside words, reversed words)",
     "matches 7 (9)",

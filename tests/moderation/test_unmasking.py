@@ -14,7 +14,10 @@ from memantics.moderation.examples import Example
 from memantics.moderation.fast import Prediction
 from memantics.moderation.judges import FastJudge
 from memantics.moderation.obfuscation import MOST_READINGS, Undecorated, undecorate, unmask
+from memantics.moderation.operating_points import OperatingPoint
+from memantics.moderation.subjects import see_example
 from memantics.moderation.unseen_ngrams import UnseenNgrams, count_words, cut_sentences
+from memantics.moderation.verdict import SENTENCE_IN_BAND, judge
 
 WORDS = frozenset({"kill", "them", "all", "you", "are", "so", "stupid"})
 
@@ -226,6 +229,33 @@ def test_kind_words_around_a_cruel_sentence_do_not_hide_it(detector: Detector) -
     assert padded.label == "harmless"
     assert padded.review.startswith("one sentence is harmful on its own")
     assert (padded.outcome, alone.outcome) == ("review", "harmless")
+
+
+def test_a_sentence_in_the_review_band_is_not_hidden_by_kind_ones(detector: Detector) -> None:
+    kind = "what a lovely day it is. we eat at home with friends."
+    doubtful = "what you are all so lovely"
+    text = f"{kind} {kind} {doubtful}. {kind}"
+    texts = (f"{doubtful}.", text, kind)
+    chances = [one.probability or 0.0 for one in detector.verdicts(list(texts), "en")]
+    assert chances[2] <= chances[1] < chances[0]
+    high = chances[0] + 0.01
+    point = OperatingPoint(high, ((chances[0] + chances[1]) / 2, high))
+    subjects = [see_example(Example("", one), "en") for one in texts]
+    alone, padded, harmless = judge(detector, subjects, point)
+    assert (alone.outcome, harmless.outcome) == ("review", "harmless")
+    assert (padded.label, padded.outcome) == ("harmless", "review")
+    assert padded.review == SENTENCE_IN_BAND
+    # Without a review range, the sentence is allowed on its own, too.
+    assert judge(detector, subjects, OperatingPoint(high))[1].outcome == "harmless"
+
+
+def test_a_decorated_sentence_among_kind_ones_goes_to_review(detector: Detector) -> None:
+    kind = "what a lovely day it is. we eat at home with friends."
+    text = f"{kind} {kind} y#ou ar#e a#ll s#o stup#id. {kind} {kind}"
+    plain = text.replace("#", "")
+    found, known = detector.verdicts([text, plain], "en")
+    assert (found.label, found.outcome, known.outcome) == ("harmless", "review", "review")
+    assert "on its own" in found.review or "without decoration" in found.review
 
 
 @pytest.fixture

@@ -33,6 +33,9 @@ _NAMES: Final = {
     "1 region of text was not read: the image holds more text than is read": (
         "part of the text in the image was not read"
     ),
+    "one sentence without decoration is not harmless ({kinds})": (
+        "one sentence without decoration is not harmless"
+    ),
     "the text without decoration is not harmless ({kinds})": (
         "the text without decoration is not harmless"
     ),

@@ -21,7 +21,7 @@ OUTSIDE_NOTE = "the text differs from the training texts; it needs human review"
 _FEWEST = 2  # minimum document frequency in a detector's vocabulary
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；])|\n+")
-_LONG = 6  # minimum number of words; in shorter sentences a single name dominates the rate
+LONG_SENTENCE = 6  # minimum number of words; in shorter ones a single word dominates the score
 NgramKind = Literal["chars", "phrases"]
 # Names under which the model card stores the limits of the unseen-n-gram rate.
 _BOUNDS: Mapping[NgramKind, str] = MappingProxyType(
@@ -61,7 +61,7 @@ class UnseenNgrams:
         >>> known.measure_worst("so it. so it so it is all gone")
         0.6
         """
-        return max(map(self.measure, (text, *cut_sentences(text, _LONG))))
+        return max(map(self.measure, (text, *cut_sentences(text, LONG_SENTENCE))))
 
     def is_outside(self, share: float) -> bool:
         """Check whether a text's unseen-n-gram rate exceeds that of 99 % of the training texts.

@@ -18,7 +18,7 @@ from memantics.moderation.examples import Example
 from memantics.moderation.fast import Prediction
 from memantics.moderation.judges import OpenDetector
 from memantics.moderation.obfuscation import Unmasked, undecorate, unmask
-from memantics.moderation.operating_points import OperatingPoint
+from memantics.moderation.operating_points import Band, OperatingPoint
 from memantics.moderation.review_reasons import IMAGE_MISSING
 from memantics.moderation.subjects import (
     MOST_TEXT,
@@ -32,7 +32,12 @@ from memantics.moderation.subjects import (
     see_example,
     widen,
 )
-from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE, cut_sentences
+from memantics.moderation.unseen_ngrams import (
+    LONG_SENTENCE,
+    OUTSIDE_NOTE,
+    count_words,
+    cut_sentences,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +48,7 @@ HARMFUL: Final = "harmful"
 HARMLESS: Final = "harmless"
 REVIEW: Final = "review"
 WHOLE_NOTE = "harmful with the text around its caption"
+SENTENCE_IN_BAND: Final = "one sentence is in the review band on its own"
 _REASONS = 6  # maximum number of attributions per verdict
 _SHOWN = 200  # maximum number of characters of a text that notes show
 
@@ -224,8 +230,7 @@ def _judge(
         found[place] = verdict
     found = _judge_whole(detector, subjects, looked, found, point)
     texts = [text.text for text in read]
-    found = _look_for_padding(detector, found, texts, point)
-    found = _look_under_decoration(detector, subjects, found, texts, point)
+    found = _look_inside(detector, subjects, found, texts, point)
     pairs = zip(subjects, found, strict=True)
     return [_apply_match(detector, subject, verdict) for subject, verdict in pairs]
 
@@ -325,63 +330,86 @@ def choose_gravest(verdicts: Sequence[Verdict]) -> Verdict:
     return max(judged, key=lambda one: (rank.index(one.outcome or ""), one.probability or 0.0))
 
 
-def _look_for_padding(
-    detector: OpenDetector, found: list[Verdict], texts: Sequence[str], point: OperatingPoint
-) -> list[Verdict]:
-    """Send a harmless meme to human review if one of its sentences is harmful on its own.
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a harmless text that is scored on its own.
 
-    This finds harmful sentences hidden in harmless text. A sentence does not decide the label,
-    since that could double the false positive rate.
+    ``sentence`` is False for a whole text without its decoration; ``kinds`` are the kinds of
+    decoration that were removed.
     """
-    # Neural networks are skipped: they are too slow to score each sentence.
-    if detector.fast is None:
-        return found
-    cut = {
-        place: sentences
-        for place, verdict in enumerate(found)
-        if verdict.outcome == HARMLESS and (sentences := cut_sentences(texts[place]))
-    }
-    asked = [Example("", text) for sentences in cut.values() for text in sentences]
-    said = iter(detector.machine.predict(asked) if asked else ())
-    for place, sentences in cut.items():
-        worst = max(next(said).probability for _ in sentences)
-        if point.is_harmful(worst):
-            reason = "one sentence is harmful on its own"
-            found[place] = replace(found[place], review=reason)
-    return found
+
+    text: str
+    sentence: bool
+    kinds: tuple[str, ...] = ()
+
+    def explain(self, band: Band) -> str:
+        """Return why the meme needs review; empty if the part is allowed."""
+        if band == "allow":
+            return ""
+        if self.kinds:
+            what = "one sentence" if self.sentence else "the text"
+            return f"{what} without decoration is not harmless ({', '.join(self.kinds)})"
+        if band == "block":
+            return "one sentence is harmful on its own"
+        # Short harmless sentences are often in the review band: docs/research/obfuscation.md.
+        return SENTENCE_IN_BAND if count_words(self.text) >= LONG_SENTENCE else ""
 
 
-def _look_under_decoration(
+def _look_inside(
     detector: OpenDetector,
     subjects: Sequence[Subject],
     found: list[Verdict],
     texts: Sequence[str],
     point: OperatingPoint,
 ) -> list[Verdict]:
-    """Send a harmless meme to human review if its text without decoration is not harmless.
+    """Send a harmless meme to human review if a part of its text is not harmless on its own.
 
-    A decorated text needs at most two more predictions, any other text none.
+    Parts are the sentences of the text, the text without decoration, and its sentences: harmful
+    sentences may be hidden in kind ones. A part does not decide the label, since that could double
+    the false positive rate. A text of one sentence without decoration needs no more predictions.
     """
-    measure = detector.unseen_ngram_rate
-    rate = None if measure is None else measure.measure
-    bare = {
-        place: own
+    cut = {
+        place: parts
         for place, verdict in enumerate(found)
-        if verdict.outcome == HARMLESS
-        and (own := undecorate(texts[place], detector.words, rate)).readings
+        if verdict.outcome == HARMLESS and (parts := _list_parts(detector, texts[place]))
     }
     asked = [
-        replace(subjects[place].example, text=text)
-        for place, own in bare.items()
-        for text in own.readings
+        # A sentence is scored by its words alone, as if the image did not exist.
+        Example("", part.text)
+        if part.sentence
+        else replace(subjects[place].example, text=part.text)
+        for place, parts in cut.items()
+        for part in parts
     ]
     said = iter(detector.machine.predict(asked) if asked else ())
-    for place, own in bare.items():
-        worst = max(next(said).probability for _ in own.readings)
-        if point.band(worst) != "allow":
-            reason = f"the text without decoration is not harmless ({', '.join(own.kinds)})"
+    for place, parts in cut.items():
+        scored = [(part, next(said).probability) for part in parts]
+        reasons = [part.explain(point.band(probability)) for part, probability in scored]
+        if reason := min(filter(None, reasons), key=_rank_reason, default=""):
             found[place] = replace(found[place], review=reason)
     return found
+
+
+def _rank_reason(reason: str) -> int:
+    """Order reasons: harmful sentences first, then decoration, then doubtful sentences."""
+    return 2 if reason == SENTENCE_IN_BAND else int("decoration" in reason)
+
+
+def _list_parts(detector: OpenDetector, text: str) -> list[_Part]:
+    """List the parts of a text to score: sentences and versions without decoration."""
+    measure = detector.unseen_ngram_rate
+    own = undecorate(text, detector.words, None if measure is None else measure.measure)
+    whole = [_Part(reading, sentence=False, kinds=own.kinds) for reading in own.readings]
+    # Neural networks are too slow to score each sentence.
+    if detector.fast is None:
+        return whole
+    known = cut_sentences(text)
+    bare = [one for reading in own.readings for one in cut_sentences(reading) if one not in known]
+    return [
+        *(_Part(one, sentence=True) for one in known),
+        *whole,
+        *(_Part(one, sentence=True, kinds=own.kinds) for one in dict.fromkeys(bare)),
+    ]
 
 
 def mark_predictions(
