@@ -15,6 +15,7 @@ from memantics.moderation.identity import (
     list_identity_sentences,
     measure_identity_terms,
     tabulate_identity,
+    warn_identity,
 )
 from memantics.moderation.operating_points import OperatingPoint
 
@@ -65,6 +66,26 @@ def test_a_new_detector_that_flags_more_is_described_with_its_groups() -> None:
         "the new detector flags 12 of 336 harmless sentences about groups, the old one 0; most of"
         " the increase: Muslims"
     )
+
+
+def test_training_warns_of_the_groups_and_names_the_command() -> None:
+    rows = measure_identity_terms(score_muslims, POINT, ["en", "zh"])
+    command = "memantics detector train --data posts.csv --out d.zip"
+    (line,) = warn_identity(rows, command)
+    assert line == (
+        "warning: half or more of the harmless sentences about 1 group (en) are flagged: Muslims;"
+        f" train again with copies that name other groups: '{command} --counterfactual', and your"
+        " other options"
+    )
+    (again,) = warn_identity(rows, command, counterfactual=True)
+    assert "--counterfactual" not in again
+    assert "--review-range" in again
+    every = measure_identity_terms(lambda texts: [0.9] * len(texts), POINT, ["zh"])
+    (line,) = warn_identity(every, command)
+    assert "about 28 groups (zh)" in line
+    assert " and 20 more; " in line
+    calm = measure_identity_terms(lambda texts: [0.1] * len(texts), POINT, ["en"])
+    assert warn_identity(calm, command) == []
 
 
 def test_training_prints_the_rate_the_worst_groups_and_the_remedy() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +35,7 @@ from memantics.moderation.explanation import Explanation, LabelExplanation
 from memantics.moderation.fast import LabelPrediction, Prediction
 from memantics.moderation.heads import AUTO
 from memantics.moderation.held_out import cross_validate, cross_validate_labels, make_trainer
-from memantics.moderation.identity import describe_identity
+from memantics.moderation.identity import describe_identity, warn_identity
 from memantics.moderation.labels import LabelEvaluation, evaluate_labels
 from memantics.moderation.robustness import Robustness, measure_leakage
 from memantics.moderation.training import write_predictions
@@ -68,12 +69,16 @@ def _ignore(_done: int, _all: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TrainedFile(Result):
-    """A trained detector with its file and card; ``in_use`` is True if it became the default."""
+    """A trained detector with its file and card; ``in_use`` is True if it became the default.
+
+    ``given`` names the training data, as given.
+    """
 
     detector: Detector | Classifier
     file: Path
     card: Path
     in_use: bool = False
+    given: str = ""
 
     @property
     def metrics(self) -> DetectorEvaluation | LabelEvaluation:
@@ -91,7 +96,13 @@ class TrainedFile(Result):
         """Describe false positives on the names of groups; empty if they were not measured."""
         card = read_stored(self.detector.card, self.file.name)
         cut = bool(self.detector.card.get(detector_training.COUNTERFACTUAL))
-        return describe_identity(card.identity, counterfactual=cut)
+        known = describe_identity(card.identity, counterfactual=cut)
+        return [*known, *warn_identity(card.identity, self._show_command(), counterfactual=cut)]
+
+    def _show_command(self) -> str:
+        """Return the training command with its data and file; other options are not known."""
+        data = f" --data {shlex.quote(self.given)}" if self.given else ""
+        return f"memantics detector train{data} --out {shlex.quote(str(self.file))}"
 
 
 def train_detector(
@@ -104,7 +115,7 @@ def train_detector(
     loaded = load_examples(data, options.split or "train", options.labels, columns=columns)
     made = Detector.train(loaded, "", options)
     made.save(out)
-    return TrainedFile(made, out, place_card(out)[0])
+    return TrainedFile(made, out, place_card(out)[0], given=str(data or ""))
 
 
 def train_classifier(

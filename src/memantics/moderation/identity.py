@@ -20,7 +20,9 @@ from memantics.moderation.operating_points import OperatingPoint, Rate, rate
 
 EVERY_GROUP: Final = "all groups"
 LANGUAGES: Final = ("en", "zh")
-_NAMED = 3  # groups that a warning names
+_NAMED = 3  # groups that a line on rates names
+_OFTEN = 0.5  # false positive rate of a group from which training warns
+_WARNED = 8  # maximum number of groups that the warning names
 NEEDS_IMAGE: Final = (
     "false positive rates on identity terms were not measured: the detector needs an image"
 )
@@ -124,6 +126,48 @@ def describe_identity(rows: Sequence[IdentityErrors], *, counterfactual: bool = 
             line += f"; most: {', '.join(named)}"
             line += "" if counterfactual else "; --counterfactual may lower these rates"
         lines.append(line)
+    return lines
+
+
+def warn_identity(
+    rows: Sequence[IdentityErrors], command: str, *, counterfactual: bool = False
+) -> list[str]:
+    """Warn of the groups whose harmless sentences are flagged as often as not, with the remedy.
+
+    Args:
+        rows: Rates of all groups and of each group.
+        command: The command that trains the detector.
+        counterfactual: The detector was trained with counterfactual copies.
+
+    >>> rows = measure_identity_terms(lambda texts: [0.9] * len(texts), OperatingPoint(0.5), ["en"])
+    >>> warn_identity(rows, "memantics detector train")[0].partition(" about ")[2][:38]
+    '28 groups (en) are flagged: Africans, '
+    """
+    lines = []
+    for language in dict.fromkeys(row.language for row in rows):
+        groups = [
+            row.group
+            for row in rows
+            if row.language == language
+            and row.group != EVERY_GROUP
+            and (row.flagged.value or 0.0) >= _OFTEN
+        ]
+        if not groups:
+            continue
+        named = ", ".join(groups[:_WARNED])
+        more = f" and {len(groups) - _WARNED} more" if len(groups) > _WARNED else ""
+        noun = "group" if len(groups) == 1 else "groups"
+        remedy = (
+            "add harmless memes about them to the training data, or review instead of blocking"
+            " ('memantics detector set --review-range')"
+            if counterfactual
+            else f"train again with copies that name other groups: '{command} --counterfactual',"
+            " and your other options"
+        )
+        lines.append(
+            f"warning: half or more of the harmless sentences about {len(groups)} {noun}"
+            f" ({language}) are flagged: {named}{more}; {remedy}"
+        )
     return lines
 
 
