@@ -398,6 +398,44 @@ def test_text_of_the_scene_is_judged_alike_at_every_door(interfaces: Interfaces)
 
 
 @pytest.mark.slow
+def test_one_table_of_texts_and_images_gets_the_same_verdicts_by_default(
+    interfaces: Interfaces,
+) -> None:
+    """Small lettering, for which the OCR profile ``fast`` may read another text, is included."""
+    folder = interfaces.folder / "mixed"
+    folder.mkdir()
+    rows: dict[str, tuple[str, Path | None]] = {
+        "kind": (KIND[0] + KIND[1], None),
+        "cruel": (CRUEL[0] + CRUEL[1], None),
+    }
+    face = FONTS / "NotoSansSC-Regular-subset.otf"
+    for number, (text, size) in enumerate(
+        (text, size) for text in (CRUEL[0] + CRUEL[1], KIND[1]) for size in (12, 16, 44)
+    ):
+        image = Image.new("RGB", (640, 360), "#eee6d0")
+        pen = ImageDraw.Draw(image)
+        pen.ellipse((380, 40, 600, 200), outline="black", width=5)  # a shape like a letter
+        pen.text((20, 260), text, fill="black", font=ImageFont.truetype(face, size))
+        path = folder / f"{number}.png"
+        image.save(path)
+        rows[f"image-{number}"] = ("", path)
+    lines = [
+        json.dumps({"id": name, "text": text} | ({"image": path.name} if path else {}))
+        for name, (text, path) in rows.items()
+    ]
+    (folder / "table.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    screened = screen_all(interfaces, folder / "table.jsonl")
+    served = {}
+    for name, (text, path) in rows.items():
+        url = data_url(path.read_bytes()) if path else ""
+        part = {"type": "image_url", "image_url": {"url": url}}
+        served[name] = moderate(interfaces, [part] if path else text)
+    assert screened == served
+    assert ScreenSettings().ocr == ocr.RapidReader().profile == "thorough"
+    assert {said.outcome for said in served.values()} >= {"harmful", "harmless"}
+
+
+@pytest.mark.slow
 def test_an_image_gets_the_same_verdict_at_every_door(
     interfaces: Interfaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -239,6 +239,6 @@ def _make_entry(item: str, label: MatchLabel, reason: str) -> MatchEntry:
         return MatchEntry("", label, reason, item)
     data = read_bytes(path)
     image = decode(data, path.name)
-    text = read_image_text(open_reader("fast"), data, path.name, image=image).caption[:MOST_TEXT]
+    text = read_image_text(open_reader(), data, path.name, image=image).caption[:MOST_TEXT]
     hashes = hashlib.sha256(data).hexdigest(), f"{hash_image(image):016x}", hash_pdq(image)
     return MatchEntry("", label, reason, text, *hashes)
