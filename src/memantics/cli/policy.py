@@ -69,6 +69,9 @@ def _stop_at_failed(done: moderation.PolicyTest) -> None:
 def test(done: moderation.PolicyTest) -> None:
     """Let models decide memes under a policy, and compare them with gold and with each other."""
     show_table(done.table())
+    if not done.gold:
+        lost = "no meme has a gold clause: add a column clause to measure agreement"
+        console().print(plain(f"note: {lost}", "yellow"))
     if done.unseen:
         lost = f"{done.unseen:,} memes were decided by their text alone: no image file"
         console().print(plain(f"note: {lost}", "yellow"))

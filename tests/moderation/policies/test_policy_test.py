@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,24 @@ def test_replies_are_answered_refused_unparsed_or_failed(tmp_path: Path) -> None
     assert (first["value"], first["n"]) == (pytest.approx(1 / 3), 3)
 
 
+def test_the_table_has_what_was_measured(found: PolicyTest) -> None:
+    table = found.table()
+    assert table.columns[-2:] == (">entropy", ">cost")
+    assert [row[1] for row in table.rows] == ["forum@1", "forum@2", "forum@1", "forum@2"]
+    assert "answered/refused/unparsed/failed" in table.title
+    bare = replace(found, runs=tuple(replace(one, entropy=None, cost=None) for one in found.runs))
+    assert bare.table().columns == ("model", "policy", ">statuses", ">verdict", ">clause")
+
+
+def test_data_without_gold_clauses_are_named(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    (tmp_path / "memes.csv").write_text("id,text,rule\na,a turnip,1\n")
+    with serve_scripted() as url:
+        words = ("policy", "test", POLICIES / "forum.md", "--data", "memes.csv")
+        told = shell.done(*words, "--model", "openai/obeys", "--base-url", url)
+    assert "no meme has a gold clause: add a column clause" in " ".join(told.split())
+
+
 def test_decisions_are_parsed_strictly() -> None:
     made = read_decision('{"verdict": "violates", "clause": "2", "explanation": "leek"}', FORUM)
     assert (made.verdict, made.clause) == ("violates", "2")
@@ -171,7 +190,7 @@ def test_data_are_read_strictly(tmp_path: Path) -> None:
         ("id,text,clause\na,x,7\n", "'7' is not a clause of forum"),
         ("id,text,clause\na,x,1\na,y,1\n", "occurs twice"),
         ("id,text,clause\na,,1\n", "no text and no image"),
-        ("id,words\na,b\n", "no column text or image"),
+        ("id,words\na,b\n", r"no column with texts or images; its columns are id, words; rename"),
     ):
         table.write_text(rows)
         with pytest.raises(DataError, match=said):

@@ -24,6 +24,7 @@ td.long { min-width: 13rem; overflow-wrap: anywhere; }
 """
 STYLES = ("page.css", "screening.css", _CELLS)
 _MOST = 100  # shown disagreements
+_NOTHING = "–"  # not measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,33 +46,46 @@ class PolicyTest(Result):
         return sum((Counter(run.statuses) for run in self.runs), Counter())
 
     def table(self) -> Table:
-        """Show one row per run: statuses, agreement, entropy, tokens and cost."""
+        """Show one row per run: statuses and agreement; entropy and cost if they were measured.
+
+        The hash of a policy is shown only where two policies have the same name and version.
+        """
         columns = ("model", "policy", ">statuses", ">verdict", ">clause", ">entropy", ">cost")
-        title = f"{self.data}: {self.memes} memes, {self.gold} with gold"
-        return Table(columns, tuple(_show_run(run) for run in self.runs), title)
+        hashes = {run.policy for run in self.runs}
+        short = len({one.partition("+")[0] for one in hashes}) == len(hashes)
+        rows = [_show_run(run, short) for run in self.runs]
+        kept = [
+            place
+            for place, _ in enumerate(columns)
+            if place < columns.index(">entropy") or any(row[place] != _NOTHING for row in rows)
+        ]
+        counts = f"{self.memes} memes, {self.gold} with gold"
+        title = f"{self.data}: {counts}; statuses: {'/'.join(STATUSES)}"
+        cells = tuple(tuple(row[place] for place in kept) for row in rows)
+        return Table(tuple(columns[place] for place in kept), cells, title)
 
     def save(self, out: str | Path, language: PageLanguage = "en") -> Path:
         """Write the page of the test in English or Chinese."""
         return write_policy_test(self, Path(out), language)
 
 
-def _show_run(run: PolicyRun) -> tuple[str, ...]:
+def _show_run(run: PolicyRun, short: bool) -> tuple[str, ...]:
     """Return the cells of a run; the statuses are answered, refused, unparsed and failed."""
     scores = {(one.key, one.label): one for one in run.agreement}
     shown = (scores.get((f"{name}_agreement", "")) for name in ("verdict", "clause"))
     return (
         run.model,
-        run.policy[: run.policy.index("+") + 7],
+        run.policy[: run.policy.index("+") + (0 if short else 7)],
         "/".join(str(run.statuses.get(name, 0)) for name in STATUSES),
         *(_show(one) for one in shown),
         _show(run.entropy),
-        "–" if run.cost is None else f"{run.cost:.4f}",
+        _NOTHING if run.cost is None else f"{run.cost:.4f}",
     )
 
 
 def _show(score: Score | None) -> str:
     if score is None:
-        return "–"
+        return _NOTHING
     return (
         f"{format_value(score.value)} ({show_span(score)})"
         if score.interval

@@ -95,7 +95,12 @@ def read_policy_memes(path: Path, policy: Policy) -> tuple[list[PolicyMeme], dic
     for number, row in read_rows(path, detect=True):
         columns = TableColumns().find(row)
         if number == 1 and not {"text", "image"} & columns.keys():
-            raise DataError(path, "has no column text or image", hint="see docs/how-to/policies.md")
+            named = ", ".join(name[:40] for name in list(row)[:8])
+            raise DataError(
+                path,
+                f"has no column with texts or images; its columns are {named}",
+                hint="rename them to text or image, and the gold clauses to clause",
+            )
         name = read_id(row.get(columns.get("id", "")) or str(number), path, number)
         if name in seen:
             raise DataError(path, f"id {name!r} occurs twice", row=number)
