@@ -37,6 +37,9 @@ def record(done: moderation.RecordedDecisions) -> None:
     console().print(plain(f"recorded: {len(done.decisions):,}; skipped: {done.skipped:,}"))
     if done.skipped:
         console().print(plain("skipped memes have no clear answer, or were recorded before"))
+    if done.images or done.images_missing:
+        missing = f"; not found in --images: {done.images_missing:,}" if done.images_missing else ""
+        console().print(plain(f"images kept: {done.images:,}{missing}"))
 
 
 @app.command("explain")
@@ -58,6 +61,13 @@ def appeal(done: str) -> None:
 def queue(done: moderation.AppealQueue) -> None:
     """Write the open appeals as a review queue, without the first decision and its reviewer."""
     console().print(plain(f"{done.folder}: {done.items:,} items"))
+    if done.images_missing:
+        console().print(
+            plain(
+                f"{done.images_missing:,} without their image, which was not kept: add --images"
+                " FOLDER, or keep images with 'decisions record --keep-images'"
+            )
+        )
 
 
 @app.command("resolve")
@@ -87,8 +97,8 @@ def summary(done: moderation.DecisionSummary) -> None:
 @app.command("retain")
 @expose(moderation.retain_decisions)
 def retain(done: moderation.Retained) -> None:
-    """Delete expired texts and, if asked, old lines of the log."""
-    console().print(plain(f"deleted: {done.contents:,} texts, {done.lines:,} lines"))
+    """Delete expired texts and images and, if asked, old lines of the log."""
+    console().print(plain(f"deleted: {done.contents:,} texts and images, {done.lines:,} lines"))
     console().print(plain(f"head: {done.head}"), soft_wrap=True)
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from memantics.moderation.classifier import tabulate_used as tabulate_used
     from memantics.moderation.classifier import use_classifier as use_classifier
     from memantics.moderation.columns import TableColumns as TableColumns
+    from memantics.moderation.decisions.appeals import AppealQueue as AppealQueue
+    from memantics.moderation.decisions.appeals import queue_appeals as queue_appeals
     from memantics.moderation.decisions.cases import Appeal as Appeal
     from memantics.moderation.decisions.cases import Decision as Decision
     from memantics.moderation.decisions.cases import DecisionCase as DecisionCase
@@ -31,13 +33,11 @@ if TYPE_CHECKING:
     from memantics.moderation.decisions.cases import record_decision as record_decision
     from memantics.moderation.decisions.explanation import explain_decision as explain_decision
     from memantics.moderation.decisions.log import DecisionLog as DecisionLog
-    from memantics.moderation.decisions.reviews import AppealQueue as AppealQueue
     from memantics.moderation.decisions.reviews import RecordedDecisions as RecordedDecisions
     from memantics.moderation.decisions.reviews import ResolvedAppeals as ResolvedAppeals
     from memantics.moderation.decisions.reviews import ReviewerAccuracy as ReviewerAccuracy
     from memantics.moderation.decisions.reviews import list_clause_options as list_clause_options
     from memantics.moderation.decisions.reviews import measure_reviewers as measure_reviewers
-    from memantics.moderation.decisions.reviews import queue_appeals as queue_appeals
     from memantics.moderation.decisions.reviews import record_reviews as record_reviews
     from memantics.moderation.decisions.reviews import resolve_appeals as resolve_appeals
     from memantics.moderation.decisions.verbs import DecisionSummary as DecisionSummary

@@ -147,3 +147,28 @@ def test_an_unsure_reviewer_is_not_right_about_an_allowed_gold_item(tmp_path: Pa
     write_annotations(tmp_path / "a.jsonl", rows)
     (found,) = measure_reviewers([tmp_path / "a.jsonl"])
     assert (found.items, found.right) == (4, 2)
+
+
+def test_annotations_without_gold_items_measure_no_reviewer(tmp_path: Path) -> None:
+    write_votes(tmp_path / "a.jsonl", ("a", ["reviewer"]))
+    line = Shell(tmp_path).refused("decisions", "reviewers", "a.jsonl")
+    assert "no annotation is of a hidden gold item" in line
+    assert "--gold" in line
+
+
+def test_resolve_refuses_a_clause_that_the_policy_does_not_have(tmp_path: Path) -> None:
+    url, shell = str(tmp_path / "log.db"), Shell(tmp_path)
+    write_votes(tmp_path / "a.jsonl", ("a", ["lead"]))
+    name = record_reviews(tmp_path / "a.jsonl", url, policy=PATH).decisions[0].id
+    appeal_decision(name, url)
+    vote = IndividualAnnotation(
+        annotator="b", stage="review", values={"harmful": "yes", "clause": "9"}, roles=["lead"]
+    )
+    row = AggregatedAnnotation(
+        item="1", group="1", workflow="review-policy", kept=True, values=vote.values,
+        annotations=[vote], hidden={"decision": name},
+    )  # fmt: skip
+    write_annotations(tmp_path / "b.jsonl", [row])
+    words = ("decisions", "resolve", "b.jsonl", "--db", url, "--policy", PATH)
+    assert f"'9' is not a clause of {FORUM.name}" in shell.refused(*words)
+    assert len(list_bodies(url)) == 3

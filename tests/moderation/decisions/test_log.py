@@ -514,14 +514,17 @@ def test_the_template_says_what_was_decided(
 @on_both
 def test_the_template_says_what_became_of_an_appeal(url: str) -> None:
     with DecisionLog(url) as log:
-        for clause, outcome in (("1", "upheld it"), ("none", "overturned it")):
+        for clause, outcome in (
+            ("1", "upheld it."),
+            ("none", "overturned it. Your post is allowed."),
+        ):
             made = cases.record_decision(log, make_decision())
             cases.record_appeal(log, made.id)
             text = explain_decision(cases.find_case(log, made.id), FORUM, "en")
             assert "There is an appeal against this decision." in text
             cases.record_outcome(log, made.id, clause=clause, reviewer="reviewer-2")
             text = explain_decision(cases.find_case(log, made.id), FORUM, "en")
-            assert text.endswith(f"another person reviewed the decision and {outcome}.")
+            assert text.endswith(f"another person reviewed the decision and {outcome}")
             assert "You can appeal" not in text
             assert "reviewer-2" not in text
 
@@ -599,6 +602,81 @@ def test_statements_of_reasons_fit_the_schema_and_hold_no_personal_data(tmp_path
     ):  # fmt: skip
         with pytest.raises(ValueError, match="validation error"):
             dsa.StatementOfReasons.model_validate({**good, name: value})
+
+
+def export(log: DecisionLog, folder: Path, *policies: Policy) -> list[dict[str, object]]:
+    """Export the statements of a log."""
+    read = {one.digest: one for one in policies}
+    files = dsa.write_statements(cases.list_cases(log), read, folder)
+    return [one for path in files for one in json.loads(path.read_text())["statements"]]
+
+
+@on_both
+def test_a_restriction_after_an_appeal_has_a_statement(url: str, tmp_path: Path) -> None:
+    """A post that a detector allowed breaks the policy after an appeal, and the other way round."""
+    now = [1_000_000.0]
+    allowed: dict[str, object] = {"verdict": "allowed", "band": "allow", "clause": "none"}
+    bare: dict[str, object] = {"policy": "", "policy_sha256": "", "reviewer": ""}
+    with DecisionLog(url, clock=lambda: now[0]) as log:
+        for number, changes in enumerate(
+            ({**allowed, **bare}, allowed, {}, {**allowed, **bare, "detector": ""}), 1
+        ):
+            one = make_decision(f"post {number}", content_id=f"p{number}", **changes)
+            name = cases.record_decision(log, one).id
+            cases.record_appeal(log, name, statement="a reader reports it")
+            now[0] += 86_400 * 2
+            clause = "none" if number == 3 else "2"
+            outcome = cases.record_outcome(
+                log, name, clause=clause, reviewer="reviewer-2", policy=FORUM
+            )
+            assert outcome.overturned
+            assert cases.find_case(log, name).outcome == outcome
+        assert list(find_faults(log)) == []
+        said = export(log, tmp_path / "dsa", FORUM)
+        with pytest.raises(InputError, match=r"made under forum@1.* was not given"):
+            export(log, tmp_path / "other")
+        case = next(one for one in cases.list_cases(log) if one.decision.content_id == "p1")
+        explained = explain_decision(case, FORUM, "en")
+    fields = ("automated_detection", "automated_decision")
+    assert [tuple(one[name] for name in fields) for one in said] == [
+        ("No", "AUTOMATED_DECISION_NOT_AUTOMATED"),  # the detector had allowed it
+        ("Yes", "AUTOMATED_DECISION_PARTIALLY"),  # the detector had sent it to the first reviewer
+        ("No", "AUTOMATED_DECISION_NOT_AUTOMATED"),
+    ]
+    for one in said:
+        dsa.StatementOfReasons.model_validate(one)
+        assert one["source_type"] == "SOURCE_TYPE_OTHER_NOTIFICATION"
+        assert "clause 2: Leaf vegetables" in str(one["incompatible_content_ground"])
+        assert str(one["application_date"]) > str(one["content_date"])
+        assert "After an appeal, another reviewer decided" in str(one["decision_facts"])
+        assert "reviewer-2" not in str(one)
+    assert "allowed it at first" in str(said[0]["decision_facts"])
+    assert "scored it as harmful" not in str(said[0]["decision_facts"])
+    assert "overturned it. Your post breaks clause 2, “Leaf vegetables”" in explained
+
+
+def test_a_later_decision_of_a_person_replaces_an_automated_one(tmp_path: Path) -> None:
+    automated: dict[str, object] = {
+        "clause": "none", "policy": "", "policy_sha256": "", "reviewer": ""
+    }  # fmt: skip
+    allowed: dict[str, object] = {"verdict": "allowed", "band": "allow", "clause": "none"}
+    with DecisionLog(tmp_path / "log.db") as log:
+        for changes in (
+            {"content_id": "lifted", **automated},
+            {"content_id": "lifted", **allowed},
+            {"content_id": "kept", **automated, **allowed},
+            {"content_id": "kept"},
+            {"content_id": "kept", **automated, **allowed},  # sent again; people count
+            {"content_id": "open", **automated},
+            {"content_id": "open", **automated, "verdict": "undecided", "band": "review"},
+            {"content_id": "", **automated},
+            {"content_id": "", **allowed},  # perhaps another post with the same text
+        ):
+            cases.record_decision(log, make_decision(**changes))
+        said = export(log, tmp_path / "dsa", FORUM)
+        known = {one.decision.id: one.decision.content_id for one in cases.list_cases(log)}
+    assert [known[str(one["puid"])] for one in said] == ["kept", "open", ""]
+    assert "clause 1" in str(said[0]["incompatible_content_ground"])
 
 
 def test_the_summary_counts_overturned_appeals(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import JsonValue
 
 from memantics.core.errors import InputError
-from memantics.core.policy import NO_CLAUSE, Policy
+from memantics.core.policy import NO_CLAUSE, Clause, Policy
 from memantics.core.result import Result
 from memantics.core.text import clean_line
 from memantics.moderation.decisions.log import (
@@ -19,6 +19,7 @@ from memantics.moderation.decisions.log import (
     LogLine,
     StoredContent,
     new_id,
+    store_image,
 )
 
 if TYPE_CHECKING:
@@ -96,7 +97,10 @@ class Appeal(Result):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Result):
-    """The outcome of an appeal: upheld or overturned, by whom and in which role, which clause."""
+    """The outcome of an appeal: upheld or overturned, by whom and in which role, which clause.
+
+    ``policy`` and ``policy_sha256`` are the policy version of the review; empty if not given.
+    """
 
     appeal: str
     decision: str
@@ -105,6 +109,8 @@ class Outcome(Result):
     clause: str
     reviewer: str
     role: str = ""
+    policy: str = ""
+    policy_sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,18 @@ class DecisionCase(Result):
         return "undecided" if self.decision.verdict == "undecided" else "decided"
 
     @property
+    def verdict(self) -> DecisionVerdict:
+        """The verdict that holds now: that of the decision, or the opposite if overturned."""
+        if self.state != "overturned":
+            return self.decision.verdict
+        return "allowed" if self.decision.verdict == "violates" else "violates"
+
+    @property
+    def restricted_by_appeal(self) -> bool:
+        """Whether the content was allowed first, and violates the policy after an appeal."""
+        return self.state == "overturned" and self.verdict == "violates"
+
+    @property
     def deciders(self) -> tuple[str, ...]:
         """The people who have decided on this case."""
         people = (self.decision.reviewer, self.outcome.reviewer if self.outcome else "")
@@ -140,16 +158,22 @@ def hash_content(content: str | bytes) -> str:
 
 def check_clause(decision: Decision, policy: Policy) -> None:
     """Raise InputError if the clause is not in the policy, or contradicts the verdict."""
-    cited = policy.find(decision.clause)
-    if decision.clause != NO_CLAUSE and cited is None:
-        raise InputError(
-            f"{decision.clause[:20]!r} is not a clause of {policy.name}",
-            hint=f"use {', '.join(one.number for one in policy.clauses)} or {NO_CLAUSE}",
-        )
+    cited = need_clause(decision.clause, policy)
     if decision.verdict == "allowed" and cited is not None:
         raise InputError(
             f"the verdict is 'allowed', but clause {decision.clause} is cited", hint="use 'none'"
         )
+
+
+def need_clause(number: str, policy: Policy) -> Clause | None:
+    """Return a clause of a policy, None for ``none``; raise InputError if it does not exist."""
+    cited = policy.find(number)
+    if number != NO_CLAUSE and cited is None:
+        raise InputError(
+            f"{number[:20]!r} is not a clause of {policy.name}",
+            hint=f"use {', '.join(one.number for one in policy.clauses)} or {NO_CLAUSE}",
+        )
+    return cited
 
 
 class KnownDecisions:
@@ -178,6 +202,19 @@ def _identify_content(decision: Decision) -> tuple[str | bool, ...]:
     return (*key, decision.automated)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptContent:
+    """What is stored of a decided content: its text, its image, and the days for which it is kept.
+
+    Nothing is stored by default. Without days, a content is kept until its line is deleted.
+    """
+
+    text: str | None = None
+    text_days: float | None = None
+    image: bytes | None = None
+    image_days: float | None = None
+
+
 def record_decision(
     log: DecisionLog, decision: Decision, *, text: str | None = None, keep_days: float | None = None
 ) -> Decision:
@@ -186,45 +223,52 @@ def record_decision(
     When this function returns, the decision is on disk. ``text`` is stored outside the log, and
     deleted after ``keep_days``.
     """
-    made, content = _prepare(log, decision, text, keep_days)
+    made, contents = _prepare(log, decision, KeptContent(text, keep_days))
     with log.write() as connection:
-        return _append(log, connection, made, content)
+        return _append(log, connection, made, contents)
 
 
 def record_new_decision(
     log: DecisionLog,
     decision: Decision,
     known: KnownDecisions,
-    *,
-    text: str | None = None,
-    keep_days: float | None = None,
+    kept: KeptContent,
 ) -> Decision | None:
     """Append a decision as :func:`record_decision` does; None if its content has one already."""
-    made, content = _prepare(log, decision, text, keep_days)
+    made, contents = _prepare(log, decision, kept)
     with log.write() as connection:
         if known.includes(connection, made):
             return None
-        return _append(log, connection, made, content)
+        return _append(log, connection, made, contents)
 
 
 def _prepare(
-    log: DecisionLog, decision: Decision, text: str | None, keep_days: float | None
-) -> tuple[Decision, StoredContent | None]:
+    log: DecisionLog, decision: Decision, kept: KeptContent
+) -> tuple[Decision, list[StoredContent]]:
     made = replace(decision, id=new_id("dec"))
-    if (
-        text is not None
-        and hash_content(text) != decision.content_sha256
-        and decision.content_type == "text"
-    ):
-        raise InputError("the text does not have the hash of the content", hint="hash the text")
-    until = None if keep_days is None else log.clock() + keep_days * 86_400
-    return made, None if text is None else StoredContent(made.id, text, until)
+    contents = []
+    if kept.text is not None:
+        if decision.content_type == "text" and hash_content(kept.text) != decision.content_sha256:
+            raise InputError("the text does not have the hash of the content", hint="hash the text")
+        contents.append(StoredContent(made.id, kept.text, _find_end(log, kept.text_days)))
+    if kept.image is not None:
+        if hash_content(kept.image) != decision.content_sha256:
+            raise InputError(
+                "the image does not have the hash of the content", hint="hash the image file"
+            )
+        contents.append(store_image(made.id, kept.image, _find_end(log, kept.image_days)))
+    return made, contents
+
+
+def _find_end(log: DecisionLog, days: float | None) -> float | None:
+    return None if days is None else log.clock() + days * 86_400
 
 
 def _append(
-    log: DecisionLog, connection: Connection, made: Decision, content: StoredContent | None
+    log: DecisionLog, connection: Connection, made: Decision, contents: Sequence[StoredContent]
 ) -> Decision:
-    line = log.add(connection, "decided", made.id, made.to_body(), content=content, event="decided")
+    body = made.to_body()
+    line = log.add(connection, "decided", made.id, body, contents=contents, event="decided")
     return replace(made, at=line.at)
 
 
@@ -247,8 +291,8 @@ def record_appeal(
         "language": clean_line(language, 20),
         "statement_sha256": hash_content(said),
     }
-    until = None if keep_days is None else log.clock() + keep_days * 86_400
-    content = StoredContent(str(body["appeal"]), said, until) if said else None
+    stored = StoredContent(str(body["appeal"]), said, _find_end(log, keep_days))
+    contents = [stored] if said else []
     with log.write() as connection:
         case = build_case(log.walk_in(connection, decision))
         if case is None:
@@ -260,18 +304,25 @@ def record_appeal(
             )
         if case.appeal is not None:
             raise InputError("the decision has been appealed already", hint="wait for the outcome")
-        line = log.add(connection, "appealed", decision, body, content=content)
+        line = log.add(connection, "appealed", decision, body, contents=contents)
     made = _read_appeal(line)
     assert made is not None
     return made
 
 
 def record_outcome(
-    log: DecisionLog, decision: str, *, clause: str, reviewer: str, role: str = ""
+    log: DecisionLog,
+    decision: str,
+    *,
+    clause: str,
+    reviewer: str,
+    role: str = "",
+    policy: Policy | None = None,
 ) -> Outcome:
     """Append the outcome of an appeal.
 
-    The decision is upheld if the reviewer's verdict is the same; else it is overturned.
+    The decision is upheld if the reviewer's verdict is the same; else it is overturned. ``policy``
+    is the version whose clause the reviewer cited.
 
     Raises:
         InputError: There is no open appeal, or the reviewer decided on this case before.
@@ -293,6 +344,8 @@ def record_outcome(
             "reviewer": reviewer,
             "role": role,
         }
+        if policy is not None:
+            body |= {"policy": policy.name, "policy_sha256": policy.digest}
         kind: Literal["upheld", "overturned"] = "overturned" if overturned else "upheld"
         event = "overturned" if overturned else ""
         line = log.add(connection, kind, decision, body, event=event)
@@ -331,6 +384,8 @@ def _read_outcome(line: LogLine) -> Outcome:
         str(line.body.get("clause", NO_CLAUSE)),
         str(line.body.get("reviewer", "")),
         str(line.body.get("role", "")),
+        str(line.body.get("policy", "")),
+        str(line.body.get("policy_sha256", "")),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -19,7 +20,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from memantics.core.errors import InputError
 from memantics.core.files import replace_file
-from memantics.core.policy import EU, Policy
+from memantics.core.policy import EU, NO_CLAUSE, Clause, Policy
 from memantics.core.records import Closed
 from memantics.moderation.decisions.cases import NO_CLAUSE_NOTE, DecisionCase
 
@@ -32,6 +33,7 @@ _COUNTRIES = frozenset(
         *("IS", "IT", "LI", "LT", "LU", "LV", "MT", "NL", "NO", "PL", "PT", "RO", "SE", "SI", "SK"),
     }
 )
+_REVIEWED = "A reviewer decided that the content is harmful; no clause of a policy was applied"
 _PERSONAL = re.compile(r"\S+@\S+\.\S+|\+\d[\d ()/-]{7,}\d")
 
 
@@ -73,7 +75,7 @@ class StatementOfReasons(Closed):
     content_date: Day
     application_date: Day
     decision_facts: Annotated[str, Field(min_length=1, max_length=LONGEST_FACTS)]
-    source_type: Literal["SOURCE_VOLUNTARY"] = "SOURCE_VOLUNTARY"
+    source_type: Literal["SOURCE_VOLUNTARY", "SOURCE_TYPE_OTHER_NOTIFICATION"] = "SOURCE_VOLUNTARY"
     automated_detection: Literal["Yes", "No"]
     automated_decision: Literal[
         "AUTOMATED_DECISION_FULLY",
@@ -97,32 +99,65 @@ class StatementOfReasons(Closed):
         return self
 
 
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What a restriction rests on: a clause of a policy, the number of a clause, or neither."""
+
+    policy: Policy | None = None
+    clause: Clause | None = None
+    number: str = NO_CLAUSE
+
+    def describe(self, automated: bool) -> tuple[str, str, str]:
+        """Return ground, explanation and category of the statement."""
+        if self.clause is None and self.number != NO_CLAUSE:
+            ground = f"Clause {self.number} of the policy of the platform"
+            return ground, f"The content breaks clause {self.number}.", "OTHER_VIOLATION_TC"
+        if self.clause is None or self.policy is None:
+            ground = "Automatic detection of harmful content" if automated else _REVIEWED
+            return ground, NO_CLAUSE_NOTE if automated else _REVIEWED, "OTHER_VIOLATION_TC"
+        ground = f"{self.policy.title}, version {self.policy.version}, clause {self.clause.number}"
+        ground = f"{ground}: {self.clause.say_title('en')}"[:500]
+        category = next(iter(self.clause.list_categories("eu")), "OTHER_VIOLATION_TC")
+        return ground, self.clause.say_rule("en").replace("*", "")[:2000], category
+
+
+def _find_ground(case: DecisionCase, policies: Mapping[str, Policy]) -> _Ground:
+    """Find the clause that holds now: the one of the outcome of an appeal, else the decision's."""
+    decision, outcome = case.decision, case.outcome
+    cited = [(decision.policy, decision.policy_sha256, decision.clause)]
+    if outcome is not None and outcome.clause != NO_CLAUSE:
+        named = (outcome.policy or decision.policy, outcome.policy_sha256, outcome.clause)
+        cited.insert(0, (named[0], named[1] or decision.policy_sha256, named[2]))
+    for name, digest, number in cited:
+        policy = policies.get(digest) if digest else None
+        if digest and policy is None:
+            raise InputError(
+                f"decision {decision.id} was made under {name}, which was not given",
+                hint="add the file of that version with --policy",
+            )
+        clause = policy.find(number) if policy else None
+        if clause is not None:
+            return _Ground(policy, clause, number)
+    return _Ground(number=cited[0][2])
+
+
 def make_statement(
     case: DecisionCase, policies: Mapping[str, Policy], visibility: Visibility
 ) -> StatementOfReasons:
-    """Make the statement of reasons of a restricting decision.
+    """Make the statement of reasons of a restricting decision, also of one after an appeal.
+
+    A content that was allowed first and is restricted after an appeal was notified by the person
+    who appealed, and a reviewer decided. It counts as detected automatically only if the first
+    decision was a review of what a detector or model had flagged.
 
     ``policies`` are the policy versions by hash. Raises InputError if that version is missing.
     """
-    decision = case.decision
-    policy = policies.get(decision.policy_sha256) if decision.policy_sha256 else None
-    if decision.policy_sha256 and policy is None:
-        raise InputError(
-            f"decision {decision.id} was made under {decision.policy}, which was not given",
-            hint="add the file of that version with --policy",
-        )
-    clause = policy.find(decision.clause) if policy else None
-    if clause is not None and policy is not None:
-        ground = f"{policy.title}, version {policy.version}, clause {clause.number}: "
-        ground = (ground + clause.say_title("en"))[:500]
-        explanation = clause.say_rule("en").replace("*", "")[:2000]
-        category = next(iter(clause.list_categories("eu")), "OTHER_VIOLATION_TC")
-    else:
-        ground, explanation = "Automatic detection of harmful content", NO_CLAUSE_NOTE
-        category = "OTHER_VIOLATION_TC"
-    detected = bool(decision.detector or decision.model)
-    level = "FULLY" if decision.automated else "PARTIALLY" if detected else "NOT_AUTOMATED"
-    day = datetime.fromtimestamp(decision.at, UTC).date().isoformat()
+    decision, appealed = case.decision, case.restricted_by_appeal
+    automated = decision.automated and not appealed
+    ground, explanation, category = _find_ground(case, policies).describe(automated)
+    detected = _is_detected(case)
+    level = "FULLY" if automated else "PARTIALLY" if detected else "NOT_AUTOMATED"
+    decided_at = case.outcome.at if appealed and case.outcome is not None else decision.at
     language = decision.language.partition("-")[0].upper()
     return StatementOfReasons.model_validate(
         {
@@ -133,9 +168,10 @@ def make_statement(
             "category": _PREFIX + category,
             "content_type": [f"CONTENT_TYPE_{decision.content_type.upper()}"],
             "content_language": language if len(language) == 2 else None,
-            "content_date": day,
-            "application_date": day,
+            "content_date": _show_day(decision.at),
+            "application_date": _show_day(decided_at),
             "decision_facts": _list_facts(case)[:LONGEST_FACTS],
+            "source_type": "SOURCE_TYPE_OTHER_NOTIFICATION" if appealed else "SOURCE_VOLUNTARY",
             "automated_detection": "Yes" if detected else "No",
             "automated_decision": f"AUTOMATED_DECISION_{level}",
             "puid": decision.id,
@@ -143,14 +179,30 @@ def make_statement(
     )
 
 
+def _show_day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
+
+
+def _is_detected(case: DecisionCase) -> bool:
+    """Whether a detector or model flagged the content; one that allowed it did not."""
+    decision = case.decision
+    if decision.automated and decision.verdict == "allowed":
+        return False
+    return bool(decision.detector or decision.model)
+
+
 def _list_facts(case: DecisionCase) -> str:
     """Describe how the decision was made, from closed fields alone."""
     decision = case.decision
     facts = [f"The {decision.content_type} was published on the platform and checked."]
-    if decision.detector:
-        facts.append("A detector scored it as harmful.")
-    if decision.model:
-        facts.append("A language model cited the clause.")
+    if _is_detected(case):
+        facts += ["A detector scored it as harmful."] if decision.detector else []
+        facts += ["A language model cited the clause."] if decision.model else []
+    if case.restricted_by_appeal:
+        first = "Automatic means" if decision.automated else "A reviewer"
+        facts.append(f"{first} allowed it at first.")
+        facts.append("After an appeal, another reviewer decided that it breaks the policy.")
+        return " ".join(facts)
     if decision.reviewer:
         facts.append("A reviewer made or confirmed the decision.")
     if case.state == "upheld":
@@ -166,16 +218,37 @@ def write_statements(
 ) -> list[Path]:
     """Write the statements of restricting decisions as files of at most 100, one per call.
 
-    Overturned decisions and allowed content have no statement.
+    Content that is allowed now has no statement: it was allowed, or its restriction was overturned
+    after an appeal or by a later decision of a person. Content that is restricted after an appeal
+    has one.
     """
     made = [
         make_statement(case, policies, visibility)
-        for case in cases
-        if case.decision.verdict == "violates"
-        and case.decision.band == "block"
-        and case.state != "overturned"
+        for case in _drop_replaced(cases)
+        if case.verdict == "violates"
     ]
     return list(_write(made, folder))
+
+
+def _drop_replaced(cases: Sequence[DecisionCase]) -> Iterator[DecisionCase]:
+    """Yield the case of each content that counts: the last one, but people count before models.
+
+    Contents without an id are not compared: equal texts may be different posts.
+    """
+    last: dict[tuple[str, str], str] = {}
+    people: set[tuple[str, str]] = set()
+    for case in cases:
+        decision = case.decision
+        key = (decision.content_id, decision.content_sha256)
+        by_person = not decision.automated or case.outcome is not None
+        if decision.verdict == "undecided" or (key in people and not by_person):
+            continue
+        last[key] = decision.id
+        people |= {key} if by_person else set()
+    for case in cases:
+        key = (case.decision.content_id, case.decision.content_sha256)
+        if not case.decision.content_id or last.get(key) == case.decision.id:
+            yield case
 
 
 def _write(made: Sequence[StatementOfReasons], folder: Path) -> Iterator[Path]:

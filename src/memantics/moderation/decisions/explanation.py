@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +25,7 @@ from memantics.core.text import clean_line
 from memantics.core.waiting import run_sync
 from memantics.models import drafts
 from memantics.models.client import CallSettings, open_client
-from memantics.moderation.decisions.cases import Decision, DecisionCase
+from memantics.moderation.decisions.cases import Decision, DecisionCase, Outcome
 
 ExplanationModel = Annotated[
     str | None, Flag("Model that words the explanation. Default: a template.", "--model -m")
@@ -103,7 +104,26 @@ def explain_decision(case: DecisionCase, policy: Policy | None, language: str) -
     parts.append(texts["automated" if decision.automated else "person"])
     if decision.verdict == "violates" or case.appeal is not None:
         parts.append(texts[case.state])
+    if case.restricted_by_appeal and case.outcome is not None:
+        parts += _say_outcome(case.outcome, decision, policy, texts, language)
+    elif case.state == "overturned":
+        parts.append(texts["unrestricted"])
     return (" " if texts is _TEXTS["en"] else "").join(parts)
+
+
+def _say_outcome(
+    outcome: Outcome,
+    decision: Decision,
+    policy: Policy | None,
+    texts: Mapping[str, str],
+    language: str,
+) -> list[str]:
+    """Say which clause a post breaks that was allowed before the appeal."""
+    name = outcome.policy or decision.policy
+    now = replace(decision, verdict="violates", clause=outcome.clause, policy=name)
+    digest = outcome.policy_sha256 or decision.policy_sha256
+    same = policy is not None and digest in ("", policy.digest)
+    return _say_verdict(now, policy if same else None, texts, language)
 
 
 def _say_verdict(

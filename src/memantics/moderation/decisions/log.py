@@ -12,6 +12,8 @@ which retention deletes them. The log has only their hashes.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import secrets
 import time
@@ -37,6 +39,7 @@ _LOCK = 5_417_235  # arbitrary key of the PostgreSQL lock of this log
 _BUSY_MS = 15_000
 _START = "check --db; 'memantics decisions record' or 'memantics serve --decisions' starts a log"
 _WAITING, _DELIVERED, _DEAD = "waiting", "delivered", "dead"
+_IMAGE = "/image"  # end of the key of a stored image
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,10 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class StoredContent:
-    """A stored text with the time at which retention may delete it (None: never)."""
+    """A stored text with the time at which retention may delete it (None: never).
+
+    The text of an image is its base64; see :func:`store_image`.
+    """
 
     key: str
     text: str
@@ -73,6 +79,34 @@ class OutgoingEvent:
     attempts: int
     next_at: float
     error: str
+
+
+def name_image(decision: str) -> str:
+    """Return the key under which the image of a decision is stored.
+
+    >>> name_image("dec-1")
+    'dec-1/image'
+    """
+    return decision + _IMAGE
+
+
+def store_image(decision: str, data: bytes, expires_at: float | None = None) -> StoredContent:
+    """Return the content that stores the image of a decision."""
+    return StoredContent(name_image(decision), base64.b64encode(data).decode("ascii"), expires_at)
+
+
+def read_stored_bytes(key: str, text: str) -> bytes:
+    """Return the bytes of a stored text or image; of a damaged image, those of its text.
+
+    >>> read_stored_bytes("dec-1/image", "aGk="), read_stored_bytes("dec-1", "aGk=")
+    (b'hi', b'aGk=')
+    """
+    if key.endswith(_IMAGE):
+        try:
+            return base64.b64decode(text.encode("ascii", "replace"), validate=True)
+        except binascii.Error:
+            pass
+    return text.encode("utf-8", "replace")
 
 
 def hash_line(seq: int, kind: str, case: str, at: float, body: str, prev: str) -> str:
@@ -240,10 +274,10 @@ class DecisionLog:
         case: str,
         body: Mapping[str, JsonValue],
         *,
-        content: StoredContent | None = None,
+        contents: Sequence[StoredContent] = (),
         event: str = "",
     ) -> LogLine:
-        """Append a line inside a write transaction, with its content and outgoing webhooks."""
+        """Append a line inside a write transaction, with its contents and outgoing webhooks."""
         import sqlalchemy as sa
 
         head = self.tables["decision_head"]
@@ -260,7 +294,7 @@ class DecisionLog:
             connection.execute(sa.insert(head), {"id": 1, "seq": seq, "hash": digest})
         else:
             connection.execute(sa.update(head).where(head.c.id == 1).values(seq=seq, hash=digest))
-        if content is not None:
+        for content in contents:
             self._keep(connection, content)
         if event:
             self._send(connection, event, case, at, body)
@@ -342,6 +376,12 @@ class DecisionLog:
         with self.read() as connection:
             found = connection.execute(query).scalar_one_or_none()
         return None if found is None else str(found)
+
+    def read_image(self, decision: str) -> bytes | None:
+        """Return the stored image of a decision; None if it was not stored or has been deleted."""
+        key = name_image(decision)
+        found = self.read_content(key)
+        return None if found is None else read_stored_bytes(key, found)
 
     def close(self) -> None:
         """Close all connections."""
@@ -439,12 +479,13 @@ def apply_retention(log: DecisionLog, lines_before: float | None) -> tuple[int, 
 
 
 def _delete_contents(connection: Connection, tables: Mapping[str, sa.Table], last: int) -> int:
-    """Delete the texts and statements of the lines up to a number; return how many."""
+    """Delete the texts, images and statements of the lines up to a number; return how many."""
     import sqlalchemy as sa
 
     table, contents = tables["decision_log"], tables["decision_contents"]
     old = connection.execute(sa.select(table).where(table.c.seq <= last)).all()
     keys = {row.case_id for row in old} | {read_line(row).body.get("appeal") for row in old}
+    keys |= {name_image(row.case_id) for row in old}
     gone = 0
     for key in keys - {None}:
         one = sa.delete(contents).where(contents.c.content_key == key)

@@ -1,8 +1,8 @@
-"""Decisions of reviewers: record them, queue appeals, measure gold items, record outcomes."""
+"""Decisions of reviewers: record them, measure gold items, record the outcomes of appeals."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,6 @@ from pydantic import JsonValue
 
 from memantics.core.errors import InputError
 from memantics.core.files import write_text
-from memantics.core.ids import escape_id
 from memantics.core.parameters import Argument, Flag
 from memantics.core.policy import (
     NO_CLAUSE,
@@ -39,15 +38,17 @@ from memantics.metrics.rounding import settle
 from memantics.moderation.decisions.cases import (
     Decision,
     DecisionCase,
+    KeptContent,
     KnownDecisions,
     Outcome,
     check_clause,
     find_case,
     hash_content,
-    list_open_appeals,
+    need_clause,
     record_new_decision,
     record_outcome,
 )
+from memantics.moderation.decisions.images import find_images
 from memantics.moderation.decisions.log import DecisionLog
 from memantics.moderation.decisions.webhooks import check_url
 
@@ -67,6 +68,9 @@ RoleFlag = Annotated[
         "their roles in the annotation project."
     ),
 ]
+ImagesFlag = Annotated[
+    Path | None, Flag("Folder with the images of the posts, found by their hash. Default: none.")
+]
 _DECIDED = {"yes": "violates", "no": "allowed"}
 WORKFLOW = "review-policy"
 
@@ -76,10 +80,13 @@ class RecordedDecisions(Result):
     """Decisions that a command appended to the log.
 
     ``skipped`` counts memes without a clear answer, and memes that were recorded before.
+    ``images`` counts stored images, ``images_missing`` those that the folder does not have.
     """
 
     decisions: tuple[Decision, ...]
     skipped: int
+    images: int = 0
+    images_missing: int = 0
 
 
 def record_reviews(
@@ -95,6 +102,11 @@ def record_reviews(
     keep_texts: Annotated[
         float | None, Flag("Also store the texts, for N days. Default: not stored.", min=0)
     ] = None,
+    images: ImagesFlag = None,
+    keep_images: Annotated[
+        float | None,
+        Flag("Also store the images of --images, for N days. Default: not stored.", min=0),
+    ] = None,
     role: RoleFlag = "",
 ) -> RecordedDecisions:
     """Record the decisions of reviewers in the decision log.
@@ -108,6 +120,8 @@ def record_reviews(
         policy: Policy file of the review; its version is recorded.
         webhooks: URLs that receive decided cases.
         keep_texts: Store texts for this number of days.
+        images: Folder with the images, found by their hash.
+        keep_images: Store these images for this number of days.
         role: Role in which the reviewers decided. Default: their roles in the annotation project.
 
     Returns:
@@ -115,7 +129,8 @@ def record_reviews(
 
     Raises:
         InputError: An annotation cites a clause that the policy does not have, or a reviewer has no
-            role that may decide under it. Then nothing is recorded.
+            role that may decide under it; or only one of ``images`` and ``keep_images`` is given.
+            Then nothing is recorded.
 
     Example:
         >>> recorded = mm.record_reviews("annotations.jsonl", "new.db", policy="policy.md")
@@ -123,6 +138,11 @@ def record_reviews(
         >>> decision.verdict, decision.clause
         ('violates', '1')
     """
+    if (images is None) != (keep_images is None):
+        raise InputError(
+            "--images and --keep-images belong together",
+            hint="add --images FOLDER and --keep-images DAYS",
+        )
     read = read_policy(policy) if policy else None
     urls = [check_url(url) for url in webhooks]
     decided: list[tuple[Decision, str]] = []
@@ -135,14 +155,22 @@ def record_reviews(
             skipped += 1
         else:
             decided.append((decision, str(one.hidden.get("text") or "")))
+    wanted = {one.content_sha256 for one, _ in decided if one.content_type == "image"}
+    pictures = find_images(Path(images), wanted) if images is not None else {}
     made: list[Decision] = []
     with DecisionLog(database, webhooks=urls) as log:
         known = KnownDecisions(log)
         for decision, said in decided:
             text = said or None if keep_texts is not None else None
-            new = record_new_decision(log, decision, known, text=text, keep_days=keep_texts)
+            picture = pictures.get(decision.content_sha256)
+            kept = KeptContent(text, keep_texts, picture, keep_images)
+            new = record_new_decision(log, decision, known, kept)
             made += [new] if new is not None else []
-    return RecordedDecisions(tuple(made), skipped + len(decided) - len(made))
+    skipped += len(decided) - len(made)
+    if images is None:
+        return RecordedDecisions(tuple(made), skipped)
+    stored = [one.content_sha256 in pictures for one in made if one.content_type == "image"]
+    return RecordedDecisions(tuple(made), skipped, sum(stored), len(stored) - sum(stored))
 
 
 def _find_annotations(path: Path) -> Path:
@@ -199,77 +227,6 @@ def _decide(one: AggregatedAnnotation, policy: Policy | None, role: str) -> Deci
 def name_reviewer(annotator: str) -> str:
     """Return the pseudonym of a reviewer in one line."""
     return annotator.strip().replace(",", " ")[:80]
-
-
-@dataclass(frozen=True, slots=True)
-class AppealQueue(Result):
-    """A queue of appeals for the annotation app."""
-
-    folder: Path
-    items: int
-
-
-def queue_appeals(
-    out: Annotated[Path, Argument("Folder of the queue to write.")],
-    database: LogFlag = None,
-    *,
-    policy: Annotated[Path, Flag("Policy file; its clauses are the options of the form.")],
-    gold: Annotated[
-        float,
-        Flag(
-            "Share of hidden items with a known clause, from the policy's examples.", min=0, max=0.5
-        ),
-    ] = 0.0,
-) -> AppealQueue:
-    """Write the open appeals as a review queue, without the first decision and its reviewer.
-
-    Args:
-        out: Folder of the queue.
-        database: SQLite file or PostgreSQL URL of the log.
-        policy: Policy file whose clauses are the options.
-        gold: Share of hidden gold items among the items.
-
-    Returns:
-        The folder and the number of items.
-
-    Raises:
-        InputError: There is no open appeal.
-
-    Example:
-        >>> mm.queue_appeals("appeals", "decisions.db", policy="policy.md").items
-        1
-    """
-    read = read_policy(policy)
-    with DecisionLog(database, create=False) as log:
-        cases = list(list_open_appeals(log))
-        statements = {
-            case.decision.id: log.read_content(case.appeal.id) or ""
-            for case in cases
-            if case.appeal is not None
-        }
-    if not cases:
-        raise InputError("there is no open appeal", hint="try again later")
-    items = [_make_item(case, statements[case.decision.id]) for case in cases]
-    items = list(mix_gold(items, read, gold))
-    language = Counter(case.decision.language or "en" for case in cases).most_common(1)[0][0]
-    return AppealQueue(Path(out), write_policy_queue(Path(out), read, items, "Appeals", language))
-
-
-def _make_item(case: DecisionCase, statement: str) -> QueueItem:
-    decision = case.decision
-    shown = [Shown(label="text", value=case.text)] if case.text else []
-    shown += [] if case.text else [Shown(label="id", value=decision.content_id or decision.id)]
-    shown += [Shown(label="statement of the poster", value=statement)] if statement else []
-    hidden: dict[str, JsonValue] = {
-        "id": decision.content_id,
-        "text": case.text or "",
-        "sha256": decision.content_sha256 if decision.content_type == "image" else "",
-        "decision": decision.id,
-        "decided_by": [name.strip() for name in decision.reviewer.split(",") if name.strip()],
-        "language": decision.language,
-    }
-    group = escape_id(decision.content_id or decision.id)
-    return QueueItem(id=decision.id, group=group, shown=shown, hidden=hidden)
 
 
 def list_clause_options(policy: Policy) -> list[QueueOption]:
@@ -357,7 +314,7 @@ def measure_reviewers(
         One row per reviewer and day, with a 95% confidence interval.
 
     Raises:
-        InputError: A file does not exist.
+        InputError: A file does not exist, or no annotation is of a gold item.
 
     Example:
         >>> found = mm.measure_reviewers(["annotations.jsonl"])
@@ -375,6 +332,11 @@ def measure_reviewers(
                 said = str(vote.values.get("clause") or "") if answer == "yes" else ""
                 said = NO_CLAUSE if answer == "no" else said  # "unsure" is not right
                 marks[vote.annotator, vote.at[:10]].append(said == gold)
+    if not marks:
+        raise InputError(
+            "no annotation is of a hidden gold item",
+            hint="mix such items into the queue with --gold of 'screen' or 'decisions queue'",
+        )
     found = []
     for (name, day), right in sorted(marks.items()):
         low, high = wilson(sum(right), len(right)) or (0.0, 1.0)
@@ -417,6 +379,8 @@ def _read_appeal_reviews(path: Path, policy: Policy | None, role: str) -> list[_
             found.append(_AppealReview(one, name, people, "", ""))
             continue
         clause = str(one.values.get("clause") or NO_CLAUSE) if said == "violates" else NO_CLAUSE
+        if policy is not None:
+            need_clause(clause, policy)
         held = _find_roles(one, policy, role)
         found.append(_AppealReview(one, name, people, clause, held))
     return found
@@ -453,8 +417,8 @@ def resolve_appeals(
         The outcomes, and the decisions that another person must review.
 
     Raises:
-        InputError: ``next_policy`` was given without ``policy``, or a reviewer has no role that may
-            decide under it. Then nothing is recorded.
+        InputError: ``next_policy`` was given without ``policy``, a reviewer has no role that may
+            decide under it, or cites a clause that it does not have. Then nothing is recorded.
 
     Example:
         >>> mm.resolve_appeals("appeals.jsonl", "decisions.db").outcomes[0].overturned
@@ -484,7 +448,7 @@ def resolve_appeals(
             else:
                 done = record_outcome(
                     log, review.decision, clause=review.clause, reviewer=review.people,
-                    role=review.role,
+                    role=review.role, policy=read,
                 )  # fmt: skip
                 outcomes.append(done)
                 overturned += [(case, review.annotation)] if done.overturned else []

@@ -201,6 +201,9 @@ def export_decisions(
 ) -> ExportedStatements:
     """Export restricting decisions as statements of reasons, at most 100 per file.
 
+    Decisions that restrict content after an appeal are included, those that were overturned to
+    allowed are not.
+
     Args:
         out: Folder to write.
         database: SQLite file or PostgreSQL URL of the log.
@@ -255,7 +258,7 @@ class DecisionSummary(Result):
         """Show one row per clause."""
         columns = (
             "clause", ">decisions", ">automated", ">appealed", ">overturned",
-            ">overturn rate", ">hours",
+            ">overturn rate", ">95 % CI", ">hours",
         )  # fmt: skip
         return Table(columns, tuple(map(_show_clause, self.clauses)), f"{self.cases} cases")
 
@@ -267,10 +270,12 @@ class DecisionSummary(Result):
 
 
 def _show_clause(one: ClauseDecisions) -> tuple[str, ...]:
-    rate = "–" if one.rate is None else f"{one.rate:.3f} ({one.low:.3f}–{one.high:.3f})"
+    rate = "–" if one.rate is None else f"{one.rate:.2f}"
+    # A column of its own: a terminal of 80 columns breaks a longer cell inside of a number.
+    span = "–" if one.rate is None else f"{one.low:.2f}–{one.high:.2f}"
     hours = "–" if one.hours is None else f"{one.hours:.1f}"
     counts = (one.decisions, one.automated, one.appealed, one.overturned)
-    return (one.clause, *(f"{n:,}" for n in counts), rate, hours)
+    return (one.clause, *(f"{n:,}" for n in counts), rate, span, hours)
 
 
 def summarise_decisions(database: LogFlag = None) -> DecisionSummary:
@@ -326,7 +331,7 @@ def _count(name: str, cases: Sequence[DecisionCase]) -> ClauseDecisions:
 
 @dataclass(frozen=True, slots=True)
 class Retained(Result):
-    """What retention deleted: stored texts and statements, and log lines; with the new head."""
+    """What retention deleted: stored texts, images and statements, log lines; and the new head."""
 
     contents: int
     lines: int
@@ -347,7 +352,7 @@ def retain_decisions(
         keep_lines: Days for which log lines are kept; cases with an open appeal are kept longer.
 
     Returns:
-        The numbers of deleted texts and lines, and the new head of the log.
+        The numbers of deleted contents and lines, and the new head of the log.
 
     Raises:
         StoreError: The log cannot be written.

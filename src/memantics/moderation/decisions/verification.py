@@ -1,4 +1,4 @@
-"""Verify a decision log: changed, removed and reordered lines, and changed texts.
+"""Verify a decision log: changed, removed and reordered lines, and changed texts and images.
 
 The hash chain finds every change by somebody who does not compute the hashes again. Whoever can
 write to the database can do that, or remove the last lines together with the head. Only a head that
@@ -20,8 +20,10 @@ from memantics.moderation.decisions.log import (
     LogLine,
     find_start,
     hash_line,
+    name_image,
     read_head,
     read_line,
+    read_stored_bytes,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ class LogFault:
 
 
 def find_faults(log: DecisionLog, anchor: tuple[int, str] | None = None) -> Iterator[LogFault]:
-    """Yield changed, removed and reordered lines of a log, and changed texts that it stores.
+    """Yield changed, removed and reordered lines of a log, and changed texts and images in it.
 
     ``anchor`` is the number and hash of a line that was noted earlier: a log that was rewritten or
     shortened as a whole is consistent, but no longer contains it.
@@ -106,14 +108,16 @@ def _hash_contents(log: DecisionLog, connection: Connection) -> Iterator[tuple[s
     import sqlalchemy as sa
 
     for row in connection.execute(sa.select(log.tables["decision_contents"])).yield_per(1000):
-        yield row.content_key, hash_content(row.text)
+        yield row.content_key, hash_content(read_stored_bytes(row.content_key, str(row.text)))
 
 
 def _find_changed_text(line: LogLine, texts: Mapping[str, str]) -> Iterator[LogFault]:
-    """Compare a stored text or statement with the hash in its line."""
+    """Compare a stored text, image or statement with the hash in its line."""
     body = line.body
     if line.kind == "decided" and body.get("content_type") == "text":
         key, noted, what = line.case, body.get("content_sha256"), "text"
+    elif line.kind == "decided" and body.get("content_type") == "image":
+        key, noted, what = name_image(line.case), body.get("content_sha256"), "image"
     elif line.kind == "appealed":
         key, noted, what = str(body.get("appeal")), body.get("statement_sha256"), "statement"
     else:
