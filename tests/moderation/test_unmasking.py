@@ -249,13 +249,17 @@ def test_a_sentence_in_the_review_band_is_not_hidden_by_kind_ones(detector: Dete
     assert judge(detector, subjects, OperatingPoint(high))[1].outcome == "harmless"
 
 
-def test_a_decorated_sentence_among_kind_ones_goes_to_review(detector: Detector) -> None:
+def test_a_decorated_sentence_among_kind_ones_goes_to_review(
+    detector: Detector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(detector, "unseen_ngram_rate", None)
     kind = "what a lovely day it is. we eat at home with friends."
     text = f"{kind} {kind} y#ou ar#e a#ll s#o stup#id. {kind} {kind}"
     plain = text.replace("#", "")
     found, known = detector.verdicts([text, plain], "en")
     assert (found.label, found.outcome, known.outcome) == ("harmless", "review", "review")
-    assert "on its own" in found.review or "without decoration" in found.review
+    assert found.review == "one sentence without decoration is not harmless (symbols inside words)"
+    assert known.review == "one sentence is harmful on its own"
 
 
 @pytest.fixture
