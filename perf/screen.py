@@ -255,7 +255,7 @@ def measure_images(folder: Path, count: int) -> Iterator[Check]:
     if not detector.exists():
         make_detector(detector, 2000, "fast")
     work = ScreenWork(
-        ScreenSettings(detector=detector, readings="none"), OperatingPoint(0.5), "perf"
+        ScreenSettings(detector=detector, readings="none", ocr="fast"), OperatingPoint(0.5), "perf"
     )
     screener: _Screener = work.open().__self__  # type: ignore[attr-defined]
     spent, read = 0.0, screener._ocr.read

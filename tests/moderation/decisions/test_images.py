@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from PIL import Image
+from pydantic import JsonValue
 
 from memantics.core.errors import InputError, StoreError
 from memantics.core.queue import (
@@ -72,7 +73,7 @@ def write_reviews(path: Path, language: str = "en") -> None:
             annotator="reviewer-1", stage="review", values={"harmful": "yes", "clause": "1"},
             roles=["reviewer"],
         )  # fmt: skip
-        hidden = {
+        hidden: dict[str, JsonValue] = {
             "id": f"post-{number}", "text": "the old turnip", "language": language,
             "sha256": "" if data is None else hash_of(data),
         }  # fmt: skip

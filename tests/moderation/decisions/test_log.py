@@ -643,13 +643,13 @@ def test_a_restriction_after_an_appeal_has_a_statement(url: str, tmp_path: Path)
         ("Yes", "AUTOMATED_DECISION_PARTIALLY"),  # the detector had sent it to the first reviewer
         ("No", "AUTOMATED_DECISION_NOT_AUTOMATED"),
     ]
-    for one in said:
-        dsa.StatementOfReasons.model_validate(one)
-        assert one["source_type"] == "SOURCE_TYPE_OTHER_NOTIFICATION"
-        assert "clause 2: Leaf vegetables" in str(one["incompatible_content_ground"])
-        assert str(one["application_date"]) > str(one["content_date"])
-        assert "After an appeal, another reviewer decided" in str(one["decision_facts"])
-        assert "reviewer-2" not in str(one)
+    for statement in said:
+        dsa.StatementOfReasons.model_validate(statement)
+        assert statement["source_type"] == "SOURCE_TYPE_OTHER_NOTIFICATION"
+        assert "clause 2: Leaf vegetables" in str(statement["incompatible_content_ground"])
+        assert str(statement["application_date"]) > str(statement["content_date"])
+        assert "After an appeal, another reviewer decided" in str(statement["decision_facts"])
+        assert "reviewer-2" not in str(statement)
     assert "allowed it at first" in str(said[0]["decision_facts"])
     assert "scored it as harmful" not in str(said[0]["decision_facts"])
     assert "overturned it. Your post breaks clause 2, “Leaf vegetables”" in explained
