@@ -23,8 +23,8 @@ from memantics.core.records import Form, Image, Message, Reply, Request
 from memantics.core.rundir import RunWriter
 from memantics.core.task import Unparsed
 from memantics.evaluation.ask import ask
-from memantics.models.client import CALLS, ModelClient
-from memantics.models.engine import AskSettings, RetrySettings
+from memantics.models.client import CALLS, CallSettings, ModelClient, open_client
+from memantics.models.engine import AskSettings, Progress, RetrySettings
 from memantics.models.fake import FakeModel, Script, play
 from memantics.models.recorded import RecordedModel
 from tests.engine.toy import FACTS, toy_task
@@ -304,3 +304,20 @@ def test_after_a_cut_line_nothing_is_written(
     assert [type(outcome) for outcome in asyncio.run(work())] == [StoreError] * 3
     again, model = take(tmp_path, lambda _: "4", names)
     assert ([taken.value for taken in again], model.asked) == ([4, 4, 4], 3)
+
+
+def test_steps_that_were_not_needed_are_not_counted_at_the_end(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+
+    async def work(*, fail: bool) -> None:
+        async with open_client("fake/decline", CallSettings(), tmp_path, seen.append) as client:
+            client.expect(3)
+            await client.take(ask_about("cat"))
+            if fail:
+                raise DataError(tmp_path, "stopped")
+
+    asyncio.run(work(fail=False))
+    assert [(one.done, one.total) for one in seen] == [(1, 3), (1, 1)]
+    with pytest.raises(DataError):
+        asyncio.run(work(fail=True))
+    assert (seen[-1].done, seen[-1].total) == (1, 3)

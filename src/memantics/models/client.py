@@ -155,6 +155,13 @@ class ModelClient:
         """Announce further chain steps, to estimate the remaining time."""
         self._engine.total = (self._engine.total or 0) + steps
 
+    def settle(self) -> None:
+        """Correct the announced steps at the end: a chain may end before its last step."""
+        progress = self.progress
+        if progress.total not in (None, progress.done):
+            self._engine.total = progress.done
+            self._watch(self.progress)
+
     @property
     def costs(self) -> bool:
         """Whether the model's tokens cost money."""
@@ -405,7 +412,10 @@ def require_model(name: str | None) -> str:
 async def open_client(
     name: str | None, calls: CallSettings, folder: Path, watch: ProgressWatch | None = None
 ) -> AsyncIterator[ModelClient]:
-    """Open a client for one model; call ``client.expect(n)`` once the number of steps is known."""
+    """Open a client for one model; call ``client.expect(n)`` once the number of steps is known.
+
+    At the end without an error, the steps that were not needed are no longer counted.
+    """
     model = open_model(require_model(name), calls.model_settings)
     settings = AskSettings(concurrency=calls.concurrency)
     try:
@@ -414,6 +424,7 @@ async def open_client(
             ModelClient(model, folder, cache, settings, watch or (lambda _: None)) as client,
         ):
             yield client
+            client.settle()
     finally:
         await model.close()
 
