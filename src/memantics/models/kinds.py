@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 import orjson
@@ -19,6 +20,7 @@ from memantics.core.errors import InputError, Rejected, UnknownName, require_kno
 from memantics.core.model import Model
 from memantics.core.plugins import Plugins
 from memantics.core.records import Form
+from memantics.core.rundir import ANSWERS
 
 if TYPE_CHECKING:
     from memantics.models.wire import WireSettings
@@ -194,6 +196,28 @@ MODEL_KINDS = Plugins(
         "detector": "memantics.moderation.answering:KIND",
     },
 )
+
+
+_OF_FILES = {"recorded", "humans", "local", "llm", "detector"}  # named by a path
+_GENERAL = {ANSWERS, "calls.jsonl"}  # files that are named by their folder
+_SUFFIXES = {".jsonl", ".csv", ".zip", ".gguf"}
+
+
+def show_model(name: str) -> str:
+    """Return the name of a model for a page: of a path, only the last part.
+
+    >>> show_model("recorded/runs/intent/answers.jsonl"), show_model("local//srv/qwen2.5-vl")
+    ('recorded/intent', 'local/qwen2.5-vl')
+    >>> show_model("openai/Qwen/Qwen2.5-VL-7B-Instruct"), show_model("a person")
+    ('openai/Qwen/Qwen2.5-VL-7B-Instruct', 'a person')
+    """
+    kind, _, rest = name.partition("/")
+    path = PurePath(rest)
+    if kind not in _OF_FILES or not path.name:
+        return name
+    if path.name in _GENERAL and path.parent.name:
+        path = path.parent
+    return f"{kind}/{path.stem if path.suffix in _SUFFIXES else path.name}"
 
 
 def open_model(name: str, settings: ModelSettings) -> Model:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import AsyncIterator, Awaitable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -29,6 +30,7 @@ from memantics.core.samples import image_path
 from memantics.core.waiting import make_sync
 from memantics.evaluation import embed_json
 from memantics.models.engine import Progress
+from memantics.models.kinds import show_model
 from memantics.serve.browse.routes import SharedPages, find_pages
 from memantics.serve.context import find_service
 from memantics.serve.engine import ServiceEngine
@@ -80,6 +82,7 @@ def render_record(record: StudioRecord, words: Catalogue) -> str:
         t=words,
         translate=lambda kind, name: words.messages.get(f"{kind}{name}", name),
         person=PERSON,
+        show_model=show_model,
         record=record,
         picture=check_picture(record.picture),
         kinder=check_picture(record.kinder.picture)
@@ -198,11 +201,18 @@ def show_page(request: Request, pages: SharedPages) -> Response:
     words = pages.words(request)
     context = {
         "picks": workbench.list_samples(words.language, FIRST[words.language]),
-        "models": request.app.state.settings.models.models,
+        "models": name_models(request.app.state.settings.models.models),
         "keeps": request.app.state.settings.models.preferences is not None,
         "words_json": Markup(embed_json(dict(words.messages))),  # noqa: S704 - escaped for it
     }
     return pages.show(request, "studio.html", context)
+
+
+def name_models(models: Sequence[str]) -> dict[str, str]:
+    """Return the name that the page shows for each model; two equal ones are shown in full."""
+    shown = {model: show_model(model) for model in models}
+    counts = Counter(shown.values())
+    return {model: name if counts[name] == 1 else model for model, name in shown.items()}
 
 
 @router.get("/studio/sample/{meme}.png")

@@ -7,6 +7,7 @@
   const byId = (id) => document.getElementById(id);
   const words = JSON.parse(byId("words").textContent);
   const CHINESE = document.documentElement.lang.startsWith("zh");
+  const nameModel = (model) => [...(byId("model")?.options ?? [])].find((option) => option.value === model)?.text ?? model;
   const COMMA = CHINESE ? "，" : ", ";
   const SPACE = CHINESE ? "" : " "; // after a colon
   const t = (key, values = {}) => (words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
@@ -276,7 +277,7 @@
     meme.parts.kinder = found;
     const choice = meme.choice ??= { id: [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join(""), chosen: null, undone: [], words: "" };
     const models = [...(byId("model")?.options ?? [])].map((option) => option.value).filter((name) => name !== found.by);
-    const more = models.map((name) => el("button", { type: "button", className: "small", textContent: t("kinder.ask", { model: name }), onclick: () => soften(name) }));
+    const more = models.map((name) => el("button", { type: "button", className: "small", textContent: t("kinder.ask", { model: nameModel(name) }), onclick: () => soften(name) }));
     if (!found.picture) {
       settle("kinder", [el("p", {}, own(t("kinder.failed", { reason: found.reason }))), el("div", { className: "row" }, ...more), ownWords(found)]);
       announce(t("kinder.failed", { reason: found.reason }));
@@ -312,7 +313,7 @@
       labelBox(found, shown),
       keeps ? el("p", { className: "quiet small", textContent: t("kinder.kept") }) : null,
       ownWords(found),
-    ], [shown.by === "a person" ? t("kinder.by_person") : t("kinder.by", { by: shown.by })]);
+    ], [shown.by === "a person" ? t("kinder.by_person") : t("kinder.by", { by: nameModel(shown.by) })]);
     announce(shown.flaws.length ? t("kinder.flawed") : t("kinder.done", { text }));
   };
   /* Without the label, the image is drawn again: a copy made by the page would lose its marks. */
@@ -385,7 +386,7 @@
   const showMeaning = ({ found, wide, narrow }, alone) => {
     const authors = found.by === "sample data";
     const { harm, feeling } = found;
-    const who = authors ? t("meaning.by_authors") : t("meaning.by", { by: found.by });
+    const who = authors ? t("meaning.by_authors") : t("meaning.by", { by: nameModel(found.by) });
     const spent = found.tokens ? ` · ${t("meaning.tokens", { count: found.tokens.toLocaleString() })}` : "";
     const findings = el("div", { className: "findings" },
       found.intents.length ? row(t("meaning.intents"), list(found.intents)) : null,
@@ -396,7 +397,7 @@
     const missing = found.missing.length ? el("details", { className: "small" }, el("summary", { textContent: t("meaning.missing", { count: found.missing.length }) }),
       list(found.missing.map((gap) => `${gap.part}: ${gap.reason}`))) : null;
     return el("article", { className: "meaning", dataset: { by: found.by } },
-      alone ? null : el("h3", {}, own(found.by)), findings, missing,
+      alone ? null : el("h3", {}, own(nameModel(found.by))), findings, missing,
       wide ? graph(found, wide, narrow, alone) : null,
       el("p", { className: "by", textContent: `${t("result.who")}${SPACE}${who}${spent}` }));
   };
@@ -433,10 +434,10 @@
     }
     children.push(el("div", { className: alone ? "" : "columns" }, ...made.map((one) => {
       if (one.found) return showMeaning(one, alone);
-      if (one.error) return el("article", { className: "meaning" }, el("h3", {}, own(one.by)), complain(one.error, () => askModels(made.map(({ by }) => by))));
+      if (one.error) return el("article", { className: "meaning" }, el("h3", {}, own(nameModel(one.by))), complain(one.error, () => askModels(made.map(({ by }) => by))));
       const bar = el("progress", { max: one.total || 1, value: one.done || 0 });
-      bar.setAttribute("aria-label", t("meaning.asking", { model: one.by }));
-      return el("article", { className: "meaning" }, el("h3", {}, own(t("meaning.asking", { model: one.by }))), bar,
+      bar.setAttribute("aria-label", t("meaning.asking", { model: nameModel(one.by) }));
+      return el("article", { className: "meaning" }, el("h3", {}, own(t("meaning.asking", { model: nameModel(one.by) }))), bar,
         el("p", { className: "quiet small", textContent: one.total ? t("meaning.progress", one) : t("result.working") }));
     })));
     settle("meaning", children);
@@ -453,10 +454,10 @@
           Object.assign(one, line);
           if (!signal.aborted) showMeanings();
         });
-        if (!signal.aborted) announce(t("meaning.done", { model: one.by }));
+        if (!signal.aborted) announce(t("meaning.done", { model: nameModel(one.by) }));
       } catch (error) {
         one.error = error;
-        if (!signal.aborted) { showMeanings(); announce(`${one.by}: ${error.message}`); }
+        if (!signal.aborted) { showMeanings(); announce(`${nameModel(one.by)}${CHINESE ? "：" : ": "}${error.message}`); }
       }
     }));
   };
