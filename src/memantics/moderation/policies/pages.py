@@ -18,11 +18,12 @@ from memantics.moderation.policies.scores import PeopleAgreement, PolicyComparis
 from memantics.web.page import fill_page
 from memantics.web.phrases import PageLanguage, read_phrases
 
-_CELLS = """.whole { white-space: nowrap; }
-table { overflow-wrap: normal; }
-td.long { min-width: 13rem; overflow-wrap: anywhere; }
+_CELLS = """table { overflow-wrap: normal; }
+table.judges td.long { min-width: 13rem; overflow-wrap: anywhere; }
+table.judges thead th { white-space: normal; }
+table.judges thead th { vertical-align: bottom; }
 """
-STYLES = ("page.css", "screening.css", _CELLS)
+STYLES = ("page.css", "screening.css", "judges.css", _CELLS)
 _MOST = 100  # shown disagreements
 _NOTHING = "–"  # not measured
 
@@ -155,6 +156,7 @@ def write_policy_test(found: PolicyTest, out: Path, language: PageLanguage = "en
         "scores": [{(one.key, one.label): one for one in run.agreement} for run in found.runs],
         "differ": differ[:_MOST],
         "total": len(differ),
+        "data": Path(found.data).name,
         "show_score": lambda score: show_score(score, say),
         "name_clause": lambda name: said.get(name, name),
         "language": language,
