@@ -40,7 +40,7 @@ def test_only_deciders_get_work(office: Office, tmp_path: Path) -> None:
     assert office.service.work.next(bob, project) is not None
     visitor = office.visitor("ann")
     page = visitor.get(f"/p/{project}").text
-    assert f"The policy {FORUM.name} lets only these roles decide: reviewer, lead" in page
+    assert f"The policy {FORUM.name} lets only these roles decide: Reviewer, Lead" in page
     assert "/next?stage=" not in page
     answer = visitor.get(f"/p/{project}/next")
     assert answer.status_code == 403

@@ -31,9 +31,13 @@ def show_project(ask: PageRequest) -> Response:
     project = ask.project
     if not project.consented:
         return ask.go(f"/p/{project.id}/welcome")
+    policy = project.workflow.decided_by
+    names = ask.words.messages
+    deciders = [names.get(f"role.{role}", role) for role in policy.deciders] if policy else []
     return ask.project_page(
         "project.html",
         "work",
+        deciders=deciders,
         standing=ask.service.work.standing(ask.actor, project.id),
         stages=ask.service.work.stages_of(ask.actor, project.id),
         last=ask.service.work.mine(ask.actor, project.id, limit=5),
