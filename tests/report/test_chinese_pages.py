@@ -40,6 +40,19 @@ def list_english(page: str) -> list[str]:
     return [text for text in plain if WORDS.search(text) and not text.startswith((*DATA, "“"))]
 
 
+def list_gaps(page: str) -> list[str]:
+    """The places of a page with a space after full-width punctuation, except in data."""
+    for part in (*SHOWN_AS_THEY_ARE, r"<bdi\b.*?</bdi>"):
+        page = re.sub(part, "x", page, flags=re.DOTALL)
+    inline = re.sub(r"</?(?:a|b|i|em|strong|span)\b[^>]*>", "", page)
+    return re.findall(r"[^<>]{0,20}[：，。；、？！] +[^\s<].{0,20}", inline)
+
+
+def test_a_space_after_full_width_punctuation_is_found() -> None:
+    assert list_gaps("<p><b>建议：</b> 重算</p>") == ["建议： 重算</p>"]
+    assert list_gaps("<p>建议：重算。</p>\n <p><bdi>好， 好</bdi></p>") == []
+
+
 def test_an_english_sentence_is_found() -> None:
     assert list_english("<p>共 3 张 <b>This is in english</b></p>") == ["This is in english"]
     assert list_english('<p title="This is in english">表</p><code>run it now please</code>')
@@ -83,6 +96,7 @@ def test_a_page_is_in_chinese(name: str, tmp_path: Path) -> None:
         page = file.read_text(encoding="utf-8")
         assert '<html lang="zh">' in page
         assert list_english(page) == [], file.name
+        assert list_gaps(page) == [], file.name
 
 
 @pytest.mark.parametrize("name", sorted(PAPERS))
@@ -91,3 +105,6 @@ def test_a_paper_has_chinese_headings_and_statuses(name: str, tmp_path: Path) ->
     page = file.read_text(encoding="utf-8")
     for text in ("论文复现", "单元格：", "尚未计算，运行所示命令即可填充", "置信区间均为 95%"):
         assert text in page, text
+    labels = re.findall(r'<h2 id="[^"]*-title">(.*?)</h2>', page)
+    assert [label for label in labels if not re.search(r"[\u4e00-\u9fff]", label)] == []
+    assert list_gaps(page) == []

@@ -32,6 +32,7 @@ from memantics.core.marks import keep_mark
 from memantics.core.records import format_value, show_metric, show_span
 from memantics.core.registry import is_inside
 from memantics.web.phrases import ENGLISH, SEPARATORS, Phrases, read_phrases
+from memantics.web.punctuation import PageEnvironment
 
 _BATCH = 64
 # Pages with more images use smaller ones, so that a page with thousands of images opens quickly.
@@ -161,9 +162,9 @@ def make_environment(phrases: Phrases = ENGLISH) -> Environment:
     """Create a template environment that escapes all values and rejects unknown names.
 
     Templates call ``t("English text")`` or ``attribute("English text")`` for their texts, and the
-    filter ``say`` for sentences of other packages.
+    filter ``say`` for sentences of other packages. ``between`` separates the parts of a list.
     """
-    made = Environment(
+    made = PageEnvironment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -171,7 +172,9 @@ def make_environment(phrases: Phrases = ENGLISH) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(t=phrases.text, attribute=phrases.attribute, say=phrases.say)
+    made.globals.update(
+        t=phrases.text, attribute=phrases.attribute, say=phrases.say, between=phrases.between
+    )
     made.filters.update(
         say=phrases.say,
         decimal=_mark_safe(format_value),

@@ -63,6 +63,15 @@ class Phrases:
         """
         return self._find(english).format(**values)
 
+    @property
+    def between(self) -> str:
+        """Return the separator of the parts of a list.
+
+        >>> read_phrases("zh").between, read_phrases("en").between
+        ('、', ', ')
+        """
+        return "、" if self.page else ", "
+
     def _find(self, english: str) -> Markup:
         return Markup(self.page[english] if self.page else english)  # noqa: S704 - ours
 

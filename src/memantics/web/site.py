@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import get_args
 
 from fastapi import FastAPI
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from memantics.core.fonts import CHINESE
 from memantics.web.phrases import PageLanguage
+from memantics.web.punctuation import PageEnvironment
 
 LANGUAGES: tuple[PageLanguage, ...] = get_args(PageLanguage)
 NAMES: Mapping[PageLanguage, str] = {"en": "English", "zh": "中文"}
@@ -51,7 +52,7 @@ class Site:
 
     def __init__(self, *parts: Path, filters: Mapping[str, Callable[..., object]] | None = None):
         self.parts = (*parts, HERE)
-        self.environment = Environment(
+        self.environment = PageEnvironment(
             # The shared defaults of self-contained pages and web apps come last.
             loader=FileSystemLoader(
                 [*(part / "templates" for part in self.parts), HERE / "page_templates"]

@@ -241,7 +241,7 @@
     });
     return [...users].map(([number, names]) => {
       const title = make("summary", {}, T("Prompt"));
-      if (users.size > 1) title.append(" " + T("for") + " ", isolate(names.join(", ")));
+      if (users.size > 1) title.append(" " + T("for") + " ", isolate(names.join(T(", "))));
       const folded = make("details", { class: "prompt" }, title);
       folded.addEventListener("toggle", () => {
         if (folded.open && folded.childElementCount === 1) folded.append(...drawPrompt(number));
@@ -253,7 +253,7 @@
   const drawItem = (item) => {
     const link = "#item/" + encodeURIComponent(state.board) + "/" + encodeURIComponent(item.id);
     const head = make("h3", {}, make("a", { href: link, "aria-label": T("Link to item {id}", item) }, isolate(item.id)),
-      ...item.tags.map(([name, value]) => make("span", { class: "note" }, isolate(name.replaceAll("_", " ")), ": ", isolate(value))));
+      ...item.tags.map(([name, value]) => make("span", { class: "note" }, isolate(name.replaceAll("_", " ")), T(": "), isolate(value))));
     const body = make("div", {}, head, make("p", { class: "question", dir: "auto" }, data.texts[item.question]),
       ...item.context.map(([name, number]) => drawContext(name, data.texts[number])),
       ...drawSheet(item.sheet, item.gold, item.keys, item));
