@@ -64,7 +64,8 @@ def plan(made: evaluation.RatingPlan) -> None:
     """Select the answers that people should rate; write a queue and the interval to expect."""
     show_table(made.table())
     console().print(plain(f"{made.answers} answers about {made.items} of {made.of} items"))
-    console().print(plain(f"{made.selection} ({made.smallest:.2f} to {made.largest:.2f})"))
+    ends = dict.fromkeys((f"{made.smallest:.2f}", f"{made.largest:.2f}"))
+    console().print(plain(f"{made.selection} ({' to '.join(ends)})"))
     more = f" --workflow {made.workflow}" if made.workflow else ""
     console().print(plain(f"next: memantics annotate open {made.queue}{more}"), soft_wrap=True)
 
