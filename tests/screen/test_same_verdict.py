@@ -420,16 +420,16 @@ def test_one_table_of_texts_and_images_gets_the_same_verdicts_by_default(
         image.save(path)
         rows[f"image-{number}"] = ("", path)
     lines = [
-        json.dumps({"id": name, "text": text} | ({"image": path.name} if path else {}))
-        for name, (text, path) in rows.items()
+        json.dumps({"id": name, "text": text} | ({"image": drawn.name} if drawn else {}))
+        for name, (text, drawn) in rows.items()
     ]
     (folder / "table.jsonl").write_text("\n".join(lines), encoding="utf-8")
     screened = screen_all(interfaces, folder / "table.jsonl")
     served = {}
-    for name, (text, path) in rows.items():
-        url = data_url(path.read_bytes()) if path else ""
+    for name, (text, drawn) in rows.items():
+        url = data_url(drawn.read_bytes()) if drawn else ""
         part = {"type": "image_url", "image_url": {"url": url}}
-        served[name] = moderate(interfaces, [part] if path else text)
+        served[name] = moderate(interfaces, [part] if drawn else text)
     assert screened == served
     assert ScreenSettings().ocr == ocr.RapidReader().profile == "thorough"
     assert {said.outcome for said in served.values()} >= {"harmful", "harmless"}
