@@ -32,7 +32,6 @@ from memantics.moderation.fast import LabelPrediction
 FEWEST_MEMBERS = 5
 _FEWEST_SHARE = {False: 0.03, True: 0.01}
 OTHER = "other"
-_NO_TEXT = "no text"
 
 
 def gather_examples(
@@ -49,9 +48,6 @@ def gather_examples(
     becomes ``other`` if that is a class; otherwise the meme is skipped.
     """
     listed, skips = _keep_labelled(memes, name, several=several)
-    if not listed and skips and all(skip.reason == _NO_TEXT for skip in skips):
-        hint = "add a column with their texts, or --captions FILE of 'memantics build captions'"
-        raise InputError(f"{name}: no meme has a text", hint=hint)
     counts = Counter(label for meme in listed for label in meme.labels)
     fewest = max(FEWEST_MEMBERS, math.ceil(_FEWEST_SHARE[several] * len(listed)))
     known = set(classes or (label for label, count in counts.items() if count >= fewest))
@@ -100,7 +96,7 @@ def _keep_labelled(
     for meme in memes:
         said = meme.text + meme.text_caption + meme.image_caption
         if not said.strip():
-            skips.append(Skip(name, meme.id, _NO_TEXT))
+            skips.append(Skip(name, meme.id, "no text"))
         elif not several and len(meme.labels) != 1:
             skips.append(Skip(name, meme.id, f"has {len(meme.labels)} labels"))
         else:
