@@ -120,7 +120,7 @@ def test_the_page_names_the_wrong_edits(
     done = mm.compare_judges([run], model=["edits/differs"], sample=3, repeats=0)
     page = done.save(tmp_path / "zh.html", "zh").read_text(encoding="utf-8")
     page = page.replace("<bdi>", "").replace("</bdi>", "")
-    assert "edits/differs 放行：原图与改图互换 (100%)，另一张表情包的改图 (100%)" in page
+    assert "edits/differs 放行：原图与改图互换（100%）、另一张表情包的改图（100%）" in page
 
 
 def test_edits_need_a_judge_and_runs_of_their_own(run: mm.Run, tmp_path: Path) -> None:

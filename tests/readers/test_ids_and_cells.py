@@ -65,11 +65,12 @@ def test_ids_that_the_user_names_are_kept(tmp_path: Path) -> None:
 
 
 def test_one_id_with_two_labels_is_asked_for(tmp_path: Path) -> None:
-    """A table with one row per annotator: the first vote must not become the label."""
-    rows = [f"{n},caption {n},a{a},{'xy'[(n + a) % 2]}" for n in range(4) for a in range(3)]
-    made.write(tmp_path / "long.csv", "\n".join(["id,text,annotator,label", *rows]))
+    """Rows of votes without a column of annotators: the first vote must not become the label."""
+    rows = [f"{n},caption {n},{a},{'xy'[(n + a) % 2]}" for n in range(4) for a in range(3)]
+    made.write(tmp_path / "long.csv", "\n".join(["id,text,batch,label", *rows]))
     told = Shell(tmp_path).refused("data", "add", "long.csv")
-    assert "long.csv: rows with the id '0' have different labels; give one row per meme" in told
+    assert "long.csv: rows with the id '0' have different labels; name the column of ann" in told
+    assert "else give one row per meme, with a list of votes (--votes)" in told
     same = [f"{n},caption {n},{'xy'[n % 2]}" for n in (0, 1, 1)]
     made.write(tmp_path / "same.csv", "\n".join(["id,text,label", *same]))
     out = Shell(tmp_path).done("data", "add", "same.csv")
@@ -89,8 +90,8 @@ def test_splits_of_a_column_in_capitals(tmp_path: Path) -> None:
     rows = [f"{n},caption {n},{'xy'[n % 2]},{('Train', 'Test')[n % 3 == 2]}" for n in range(9)]
     made.write(tmp_path / "parts.csv", "\n".join(["id,text,label,Split", *rows]))
     shell = Shell(tmp_path)
-    assert "splits: Train 6, Test 3" in shell.done("data", "add", "parts.csv")
-    assert find_benchmark("parts").card.task[0].splits == ("Test", "Train", "all")
+    assert "split train 6, split test 3" in shell.done("data", "add", "parts.csv")
+    assert find_benchmark("parts").card.task[0].splits == ("test", "train", "all")
 
 
 def test_tables_that_are_not_read_are_named(tmp_path: Path) -> None:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser import launch, watch
+from tests.browser import watch
 from tests.report.every_page import make_pages
 
 WIDER = "document.documentElement.scrollWidth - innerWidth"
 HIDDEN = "[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launch() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("name", ["policy_test", "judges", "decisions", "audit-mquest"])

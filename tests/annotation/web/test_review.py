@@ -144,7 +144,7 @@ def test_an_invitation_says_what_the_roles_do(office: Office, tmp_path: Path) ->
     assert "<strong>Reviewer</strong> · Tasks: Review<" in page
     assert "<strong>Adjudicator</strong> · No tasks in this project" in page
     page = office.visitor().get(f"/join/{token}?lang=zh").text
-    assert "<strong>评审员</strong> · 任务： 复核<" in page
+    assert "<strong>评审员</strong> · 任务：复核<" in page
     assert "在本项目的工作流中没有任务" in page
     page = office.visitor("lead").get(f"/p/{project}/members").text
     assert "<strong>Lead</strong> · Manages members, settings and results. Tasks: Adj" in page
