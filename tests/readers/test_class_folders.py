@@ -118,3 +118,11 @@ def test_an_added_image_changes_the_data(tmp_path: Path) -> None:
     assert "the files changed" in ran.err
     shell.done("data", "add", "set")
     assert len(open_set("set")) == 7
+
+
+def test_training_on_images_without_texts_says_what_is_missing(tmp_path: Path) -> None:
+    write(tmp_path / "set", "train/a", "train/b", count=20)
+    shell = Shell(tmp_path)
+    shell.done("data", "add", "set")
+    told = shell.refused("detector", "train", "--data", "set/label=a", "--out", "made.zip")
+    assert "no meme of the training data has a text; add a column with their texts" in told

@@ -374,6 +374,9 @@ def fit_extractor(
         fit_vocabulary(block, block_texts) for block, block_texts in zip(blocks, texts, strict=True)
     )
     if not dense and not any(vocabulary.pieces for vocabulary in vocabularies):
+        if not any(piece for block_texts in texts for pieces in block_texts for piece in pieces):
+            hint = "add a column with their texts, or --captions FILE of 'memantics build captions'"
+            raise InputError("no meme of the training data has a text", hint=hint)
         raise InputError("no n-gram occurs in two memes", hint="give more examples with texts")
     scale = float(np.sqrt(sum(b.weight**2 for b in blocks) + sum(d.weight**2 for d in dense)))
     indices = tuple(vocabulary.index() for vocabulary in vocabularies)
