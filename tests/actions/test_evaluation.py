@@ -94,6 +94,7 @@ def test_several_make_runs_and_a_grid_makes_one_of_each() -> None:
     assert not Path("refused").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 def test_a_model_that_is_not_there_is_an_error_of_its_runs_alone() -> None:
     absent = CallSettings(base_url="http://127.0.0.1:9/v1", use_cache=False)
@@ -151,6 +152,7 @@ def test_score_compare_and_report_take_runs_and_folders() -> None:
     assert table.startswith("task,data,split")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 def test_an_audit_is_a_record_that_saves_itself() -> None:
     found = audit("mer_bench")

@@ -104,6 +104,7 @@ def test_a_lead_saves_settings_while_six_people_answer(
     assert sorted(rows) == sorted(saved)
 
 
+@pytest.mark.slow
 def test_every_kind_of_change_at_once_blocks_nobody(
     service: AnnotationService, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ def table(tmp_path: Path) -> Path:
     return write_table(make_memes(size=120, templates=0.9, flips=0.05), tmp_path / "memes.csv")
 
 
+@pytest.mark.slow
 def test_a_split_is_written_and_trained_with(shell: Shell, table: Path) -> None:
     ran = shell.run("audit", f"{table}/label", "--resplit", "template", "--out", "a.html", "--json")
     assert ran.code == 0, ran.err
@@ -48,6 +49,7 @@ def test_a_split_is_written_and_trained_with(shell: Shell, table: Path) -> None:
     assert "<script" not in page
 
 
+@pytest.mark.slow
 def test_a_split_that_was_changed_is_refused(shell: Shell, table: Path) -> None:
     assert shell.run("audit", f"{table}/label", "--resplit", "time").code == 0
     (path,) = (shell.folder / "runs").rglob("split-time.json")
@@ -71,6 +73,7 @@ def test_what_the_data_cannot_be_split_by_is_said(shell: Shell, table: Path) -> 
     assert len(ran.err.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_doubts_become_a_queue_and_reviews_a_share(shell: Shell, table: Path) -> None:
     ran = shell.run("audit", f"{table}/label", "--labels", "--json")
     assert ran.code == 0, ran.err
@@ -100,6 +103,7 @@ def test_doubts_become_a_queue_and_reviews_a_share(shell: Shell, table: Path) ->
     assert share["score"]["low"] <= share["score"]["value"] <= share["score"]["high"]
 
 
+@pytest.mark.slow
 def test_everything_writes_badge_citation_and_json(shell: Shell, table: Path) -> None:
     ran = shell.run("audit", f"{table}/label", "--all", "--out", "audit.html", "--json")
     assert ran.code == 0, ran.err
@@ -113,6 +117,7 @@ def test_everything_writes_badge_citation_and_json(shell: Shell, table: Path) ->
     assert {gap["check"] for gap in found["gaps"]} >= {"split by author", "split by source"}
 
 
+@pytest.mark.slow
 def test_runs_are_judges_and_are_scored_by_group(shell: Shell) -> None:
     rows = make_memes(size=160, templates=0.9, content=0.5)
     for number, row in enumerate(rows):
@@ -164,6 +169,7 @@ def test_what_a_run_says_counts_as_much_as_it_is_worth(tmp_path: Path) -> None:
     assert np.allclose(knows.chances.sum(axis=1), 1)
 
 
+@pytest.mark.slow
 def test_a_dataset_config_splits_by_the_columns_that_its_files_have(shell: Shell) -> None:
     rows = make_memes(size=120)
     for number, row in enumerate(rows):

@@ -88,6 +88,7 @@ def test_an_audit_without_findings_says_so() -> None:
     assert "No model was run." in page
 
 
+@pytest.mark.slow
 def test_the_guide_explains_every_finding() -> None:
     """Every title that a page may show stands in the guide, as far as it has no placeholder."""
     guide = (ROOT / "docs" / "how-to" / "audit-a-benchmark.md").read_text(encoding="utf-8")

@@ -142,6 +142,7 @@ def ask_server(url: str) -> tuple[str, ...]:
     return ("run", "mquest", "-m", "openai/x", "--base-url", url, "--data", "sample")
 
 
+@pytest.mark.slow
 def test_an_unreachable_server(shell: Shell) -> None:
     line = shell.refused(*ask_server("http://127.0.0.1:9/v1"))
     assert "cannot be reached" in line

@@ -111,6 +111,7 @@ def test_memes_with_several_items_get_the_clustered_test(tmp_path: Path) -> None
     assert (row.low, row.high) == pytest.approx((span.low, min(1.0, span.high)))
 
 
+@pytest.mark.slow
 def test_texts_get_a_jackknife_and_t_tests(tmp_path: Path) -> None:
     texts = {str(n): f"the meme mocks thing{n} and other{n}" for n in range(30)}
     golds: dict[str, JsonValue] = {n: [text] for n, text in texts.items()}

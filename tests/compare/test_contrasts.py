@@ -46,6 +46,7 @@ def grid(tmp_path: Path) -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 def test_only_runs_that_differ_in_the_factor_are_compared(grid: list[Path]) -> None:
     found = contrast([side(own) for own in grid], "background", ["rouge_l"])
     told = [(own.setting, own.first, own.second) for own in found.contrasts]

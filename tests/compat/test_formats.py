@@ -78,6 +78,7 @@ def test_every_family_and_every_end_of_an_item_is_there() -> None:
     assert all(counts[status] for status in ("answered", "refused", "unparsed", "failed"))
 
 
+@pytest.mark.slow
 def test_rescoring_gives_the_same_digits(shell: Shell, runs: Path) -> None:
     before = read_all(runs, "scores.json")
     for path in runs.glob("*/scores.json"):
@@ -128,6 +129,7 @@ def test_going_on_asks_again_what_failed(shell: Shell, runs: Path) -> None:
     assert asked[-1]["status"] == "unparsed"
 
 
+@pytest.mark.slow
 def test_the_report_is_the_same(shell: Shell, runs: Path) -> None:
     folders = [f"runs/{path.name}" for path in pick_reported(runs)]
     done(shell, "report", *folders, "--format", "json", "--out", "report.json")
@@ -213,6 +215,7 @@ def drop_ontology(answers: dict[str, Any]) -> dict[str, Any]:
     return answers | {"classes": answers["classes"] | {"rows": kept}}
 
 
+@pytest.mark.slow
 def test_a_store_answers_the_same_queries(shell: Shell, store: Path) -> None:
     assert ask_store(shell, store) == SAID["answers"]
     for ending in ("nq", "trig"):
@@ -222,6 +225,7 @@ def test_a_store_answers_the_same_queries(shell: Shell, store: Path) -> None:
         assert sorted(after.splitlines()) == sorted(before.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["nq", "trig", "jsonld"])
 def test_an_export_is_read_again(shell: Shell, ending: str) -> None:
     made = shell.folder / "made"
@@ -246,6 +250,7 @@ def build_all(shell: Shell) -> None:
     done(shell, "build", "intents", "memes", "--model", "fake/drafter", "--out", "builds/intents")
 
 
+@pytest.mark.slow
 def test_a_build_goes_on_and_asks_nothing_twice(shell: Shell, builds: Path) -> None:
     """Prompts are no format: a later version asks again where they differ, and keeps the log."""
     before = {p: p.read_bytes() for p in builds.rglob("calls.jsonl")}
@@ -261,6 +266,7 @@ def test_a_build_goes_on_and_asks_nothing_twice(shell: Shell, builds: Path) -> N
         assert path.read_bytes() == data, path.relative_to(builds)
 
 
+@pytest.mark.slow
 def test_a_build_is_imported_and_published_the_same(shell: Shell, builds: Path) -> None:
     done(shell, "kb", "import", "builds/memes", "--store", "made")
     assert ask_store(shell, shell.folder / "made")["labels"] == SAID["answers"]["labels"]

@@ -67,6 +67,7 @@ def test_metrics_by_hand(tmp_path: Path) -> None:
     assert "chats.bertscore" not in {k for k, v in alone.metrics().items() if v is not None}
 
 
+@pytest.mark.slow
 def test_a_cosine_is_no_bertscore(tmp_path: Path, shell: Shell) -> None:
     easy = SAMPLE.root / "_Chat(easy).json"
     done = shell.run("build", "chat-quality", easy, "--out", tmp_path / "out.json")

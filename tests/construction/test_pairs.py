@@ -163,6 +163,7 @@ def read_nothing(_: Image.Image) -> tuple[TextLine, ...]:
     return ()
 
 
+@pytest.mark.slow
 def test_panels_are_exchanged_and_nothing_else() -> None:
     with open_reader() as ocr:
         picture = load(image_path("en-002")).convert("RGB")

@@ -74,6 +74,7 @@ def test_what_a_person_gave_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert HOMOPHONES not in read(plain)[0].notes
 
 
+@pytest.mark.slow
 def test_on_the_core_alone_reading_names_its_extra(tmp_path: Path) -> None:
     (tmp_path / "memes").mkdir()
     shutil.copy(image_path("en-001"), tmp_path / "memes")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from memantics.understanding.phonetics.homophones import read_homophones
 from memantics.understanding.phonetics.reading import Settings
 from tests.places import ROOT
@@ -11,6 +13,7 @@ from tests.places import ROOT
 PAGE = (ROOT / "docs" / "how-to" / "read-homophones.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_ten_examples_are_read() -> None:
     section = PAGE.partition("## Ten examples")[2].partition("##")[0]
     rows = re.findall(r"^\| (\S+) \| (\S+) \|$", section, flags=re.MULTILINE)

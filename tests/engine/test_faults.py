@@ -58,6 +58,7 @@ LASTING: Mapping[Fault, Status] = {
 }
 
 
+@pytest.mark.slow
 def test_every_item_ends_and_counts_match_the_server(tmp_path: Path) -> None:
     chance = random.Random(5)
     schedule: dict[str, list[Fault]] = {}

@@ -64,6 +64,7 @@ def test_files_that_the_tools_wrote_give_the_metrics_of_a_hand_computation(
     assert (source["format"], source["file"], source["rows"]) == (kind, path.name, 24)
 
 
+@pytest.mark.slow
 def test_a_log_that_inspect_wrote(tmp_path: Path) -> None:
     # Inspect imports this in the middle of an evaluation, where older Pythons stumble over it.
     import acp  # noqa: F401

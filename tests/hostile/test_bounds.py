@@ -54,6 +54,7 @@ def test_regions_are_short_together() -> None:
     assert choose_regions([(0, 5)]) == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "fine"), [(MOST_CAPTIONS, True), (MOST_CAPTIONS + 1, False)])
 def test_a_meme_of_too_many_captions_is_refused(count: int, fine: bool) -> None:
     picture = Pillow.new("RGB", (100, 60 * count), "white")
@@ -108,6 +109,7 @@ def test_what_is_not_read_is_counted(crowded: Path, profile: OcrProfile) -> None
     assert RapidReader(profile).read(whole.read_bytes(), "x").unread == 0
 
 
+@pytest.mark.slow
 def test_a_meme_that_is_read_in_part_needs_review(crowded: Path, tmp_path: Path) -> None:
     why = "1 region of text was not read: the image holds more text than is read"
     (found,) = (moderator := Moderator(Detector.load_sample())).read([crowded.read_bytes()])

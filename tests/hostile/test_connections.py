@@ -41,6 +41,7 @@ def ask(port: int) -> socket.socket:
     return line
 
 
+@pytest.mark.slow
 def test_who_does_not_read_is_hung_up_on(served: tuple[uvicorn.Server, int]) -> None:
     made, port = served
     with ExitStack() as lines:

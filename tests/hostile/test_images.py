@@ -150,6 +150,7 @@ def spoiled(tmp_path: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
+@pytest.mark.slow
 def test_analyze_goes_on(spoiled: list[Path], tmp_path: Path) -> None:
     made = analyze(spoiled)
     assert [one.meme.id for one in made] == ["b"]
@@ -159,6 +160,7 @@ def test_analyze_goes_on(spoiled: list[Path], tmp_path: Path) -> None:
         analyze(spoiled[0])
 
 
+@pytest.mark.slow
 def test_reappraise_goes_on(spoiled: list[Path], tmp_path: Path) -> None:
     made = reappraise(
         spoiled,

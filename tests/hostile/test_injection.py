@@ -279,6 +279,7 @@ async def try_all(
         return await try_items(client, items, subjects, SETTINGS)
 
 
+@pytest.mark.slow
 def test_a_critic_that_obeys_moves_its_own_opinion_of_that_question(tmp_path: Path) -> None:
     """By what is known of a meme, by its picture, or by the question that was written about it."""
     subjects = dict(list(sample_subjects().items())[:36])

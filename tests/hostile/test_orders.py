@@ -74,6 +74,7 @@ def judge_one(task: Task, item: Item, case: Case) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_other_items_are_judged_as_without_the_order(
     tmp_path: Path, plant: Callable[..., Scripted], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,6 +130,7 @@ def read_meme(name: str) -> Pillow.Image:
         return meme.convert("RGB")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data", "fine"),
     [
@@ -302,11 +303,13 @@ def annotation(user: User) -> Iterator[Annotation]:
     made.close()
 
 
+@pytest.mark.slow
 def test_a_header_brings_no_further_guess(annotation: Annotation) -> None:
     ends = Counter(annotation.guess(number, forwarded=True) for number in range(40))
     assert ends == {401: LIMIT, 429: 40 - LIMIT}
 
 
+@pytest.mark.slow
 def test_guesses_at_once_are_counted_before_they_are_looked_at(annotation: Annotation) -> None:
     with ThreadPoolExecutor(24) as pool:
         ends = Counter(pool.map(partial(annotation.guess, forwarded=False), range(24)))

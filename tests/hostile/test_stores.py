@@ -111,6 +111,7 @@ def test_tables_changed_anywhere(sound: Path, tmp_path: Path) -> None:
         shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_questions_give_the_same_in_a_folder_and_in_memory(sound: Path) -> None:
     inside = KnowledgeStore.in_memory()
     inside.import_path(SAMPLE)

@@ -151,6 +151,7 @@ def test_json_escapes_what_cannot_be_seen(shell: Shell) -> None:
         assert code not in ran.out
 
 
+@pytest.mark.slow
 def test_file_names_that_are_not_utf8(shell: Shell) -> None:
     memes = shell.folder / "memes"
     memes.mkdir()

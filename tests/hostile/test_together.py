@@ -200,6 +200,7 @@ def add_token(name: str) -> None:
     tokens.make_token(Path("tokens"), name)
 
 
+@pytest.mark.slow
 def test_tokens_that_are_made_at_once_all_count(shell: Shell) -> None:
     """Each read the file, added its token and wrote: the last one won."""
     names = [f"client-{number}" for number in range(4)]

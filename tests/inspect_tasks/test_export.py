@@ -129,6 +129,7 @@ def test_absent_package_names_the_extra(
         write_log(run, tmp_path, {})
 
 
+@pytest.mark.slow
 def test_the_command_exports_real_runs(shell: Shell) -> None:
     arguments = ["run", "mquest", "memeintent/intent", "--data", "sample", "--limit", "4"]
     assert shell.run(*arguments, "--model", "baseline/longest").code == 0

@@ -89,6 +89,7 @@ def run(tmp_path: Path) -> mm.Run:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_wrong_edits_are_accepted_or_not(run: mm.Run, judges: dict[str, EditJudge]) -> None:
     done = mm.compare_judges([run], model=list(judges), sample=MEMES)
     found = {(one.judge, one.name): one for one in done.findings if one.kind == "wrong answer"}
@@ -113,6 +114,7 @@ def test_wrong_edits_are_accepted_or_not(run: mm.Run, judges: dict[str, EditJudg
     assert mm.score(run).scores["rfs"] == run.scores["rfs"]
 
 
+@pytest.mark.slow
 def test_the_page_names_the_wrong_edits(
     run: mm.Run, judges: dict[str, EditJudge], tmp_path: Path
 ) -> None:
@@ -123,6 +125,7 @@ def test_the_page_names_the_wrong_edits(
     assert "edits/differs 放行：原图与改图互换（100%）、另一张表情包的改图（100%）" in page
 
 
+@pytest.mark.slow
 def test_edits_need_a_judge_and_runs_of_their_own(run: mm.Run, tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     assert "--model MODEL" in shell.refused("judge", "compare", run.folder)

@@ -18,6 +18,7 @@ from tests.judge.test_judge import number, say
 Plant = Callable[..., Scripted]
 
 
+@pytest.mark.slow
 def test_a_version_that_became_milder_is_not_comparable(run: mm.Run, plant: Plant) -> None:
     plant("old", lambda answer: say(1 + number(answer) % 3, 3))
     plant("new", lambda answer: say(2 + number(answer) % 3 + number(answer) % 2, 3))
@@ -72,6 +73,7 @@ def test_the_same_name_is_asked_again(run: mm.Run, plant: Plant) -> None:
     assert len(judge.requests) == before + 16
 
 
+@pytest.mark.slow
 def test_runs_judged_differently_are_named(run: mm.Run, plant: Plant, tmp_path: Path) -> None:
     other = mm.evaluate(
         "memeintent/intent",

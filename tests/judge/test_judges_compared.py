@@ -158,6 +158,7 @@ def test_the_page_names_what_a_judge_accepts(run: mm.Run, plant: Plant, tmp_path
         done.save(tmp_path / "fr.html", "fr")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_judges_are_compared_from_the_command_line(run: mm.Run, tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     assert "no judge has rated" in shell.refused("judge", "compare", run.folder)
@@ -168,6 +169,7 @@ def test_judges_are_compared_from_the_command_line(run: mm.Run, tmp_path: Path) 
     assert (tmp_path / "judges.html").is_file()
 
 
+@pytest.mark.slow
 def test_the_effect_of_length_is_for_equal_ratings(
     run: mm.Run, plant: Plant, tmp_path: Path
 ) -> None:

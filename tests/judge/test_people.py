@@ -255,6 +255,7 @@ def test_ratings_that_do_not_fit_are_refused(run: mm.Run, tmp_path: Path) -> Non
         _ = partly.probabilities
 
 
+@pytest.mark.slow
 def test_the_former_name_of_people_works_and_says_so(
     run: mm.Run, plant: Plant, tmp_path: Path
 ) -> None:

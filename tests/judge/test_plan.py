@@ -127,6 +127,7 @@ def test_the_workflow_asks_what_the_rubric_asks() -> None:
         assert fields[one.id].label.en.lower().startswith(one.question)
 
 
+@pytest.mark.slow
 def test_a_plan_needs_marks_and_a_budget(run: mm.Run, tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     line = shell.refused("judge", "plan", run.folder, "--budget", "6")

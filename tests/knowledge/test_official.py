@@ -171,6 +171,7 @@ def raw_files() -> list[tuple[str, list[dict[str, str]]]]:
     ]
 
 
+@pytest.mark.slow
 @needs_bases
 def test_individuals_per_class_are_those_of_the_raw_files(imported: Imported) -> None:
     store, _, made = imported

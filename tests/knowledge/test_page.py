@@ -160,6 +160,7 @@ def test_images_are_looked_for_where_they_may_be(tmp_path: Path) -> None:
     assert "missing" in page
 
 
+@pytest.mark.slow
 def test_a_page_of_ten_thousand_stays_readable() -> None:
     many = tuple(Individual("Scene", f"n{number}", f"number {number}") for number in range(10_000))
     page = render_page(Knowledge("1", many), None)

@@ -110,6 +110,7 @@ def test_errors_cross_the_process_as_one_line(folder: Path) -> None:
         GraphStore.open(folder).query("SELECT")
 
 
+@pytest.mark.slow
 def test_a_query_without_end_is_stopped(folder: Path) -> None:
     endless = (
         "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{i} ?b{i} ?c{i} ." for i in range(7)) + "}"

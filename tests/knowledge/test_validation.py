@@ -69,6 +69,7 @@ def test_good_knowledge_breaks_no_rule() -> None:
     assert [own.message for own in assert_agreement(store_of(DUEL))] == []
 
 
+@pytest.mark.slow
 def test_the_sample_pack_breaks_no_rule() -> None:
     found = assert_agreement(store_of(*read_sample_knowledge()))
     assert {own.severity for own in found} <= {"Info"}

@@ -41,6 +41,7 @@ def release(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_chinese_benchmark_scores_equal_sentences_as_equal(
     release: Path, tmp_path: Path, shell: Shell
 ) -> None:

@@ -242,6 +242,7 @@ def test_spearman_is_scipy_s() -> None:
     assert span[0] <= span[1] <= 1.0
 
 
+@pytest.mark.slow
 def test_judged_runs_have_corrected_means_of_all_replies(rated: Path, runs: list[Path]) -> None:
     assert score_human_eval(rated, runs).corrected == ()
     mm.judge(runs[2], model="baseline/random", image=False)

@@ -180,6 +180,7 @@ def test_neural_rows_name_model_layer_and_direction(tmp_path: Path) -> None:
     assert "not computed" not in row(scores, "rouge_l").note
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_judge_is_refused_in_one_line(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the extra 'text' is not installed")
     pytest.importorskip("transformers", reason="the extra 'text' is not installed")
@@ -188,6 +189,7 @@ def test_a_model_that_cannot_judge_is_refused_in_one_line(tmp_path: Path) -> Non
         make(options={"nli": str(judge)}).score(OUTCOMES)
 
 
+@pytest.mark.slow
 @needs_shared_data
 def test_a_constant_beats_the_published_rows_where_the_prefix_stays() -> None:
     """SPEC 2d-1: with the prefix kept a constant passes every legible ROUGE-L (.287 at most)."""

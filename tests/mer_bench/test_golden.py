@@ -124,6 +124,7 @@ def found(source: Source) -> dict[str, Any]:
     return measure(source)
 
 
+@pytest.mark.slow
 def test_draws_and_views_are_what_they_were(found: dict[str, Any]) -> None:
     assert found["draws"] == read_golden()["draws"]
 

@@ -100,6 +100,7 @@ def test_panels_tile_the_picture_in_reading_order() -> None:
     assert sum((p.right - p.left) * (p.bottom - p.top) for p in found) > 0.9
 
 
+@pytest.mark.slow
 def test_every_sample_meme_has_its_panels() -> None:
     wrong = [
         (meme.id, meme.panels, count)

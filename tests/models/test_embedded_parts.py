@@ -169,6 +169,7 @@ def test_a_damaged_row_is_read_again(tmp_path: Path) -> None:
     assert ocr.calls == 1
 
 
+@pytest.mark.slow
 def test_meaning_crosses_languages_and_does_not_depend_on_neighbours(
     mind: SentenceEncoder,
 ) -> None:

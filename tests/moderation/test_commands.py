@@ -154,6 +154,7 @@ def test_meanings_by_an_encoder_of_one_s_own(folder: Path, tmp_path: Path) -> No
     assert json.loads(found)["count"] == 100
 
 
+@pytest.mark.slow
 def test_near_duplicates_in_the_training_data_are_counted(folder: Path) -> None:
     memes = str(folder / "memes.jsonl")
     found = json.loads(

@@ -69,6 +69,7 @@ def train() -> Trained:
     return fit_labels(gather(), find_preset("words"))
 
 
+@pytest.mark.slow
 def test_it_learns_what_words_tell() -> None:
     found = evaluate_labels(gather(), train().said)
     assert (found.find("accuracy") or 0) > 0.9
@@ -89,6 +90,7 @@ def test_ids_and_order_have_no_say() -> None:
     assert one[0].chances == other[1].chances
 
 
+@pytest.mark.slow
 def test_groups_are_held_out_together() -> None:
     """Every text occurs twice, in one group: what is predicted was not learnt."""
     pick = random.Random(2)
@@ -183,6 +185,7 @@ def test_a_label_holds_from_its_threshold_on() -> None:
         assert (again.labels, again.chances) == (held, said.chances)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("several", [False, True])
 def test_a_file_gives_back_every_digit(tmp_path: Path, several: bool) -> None:
     memes = make_several() if several else make_memes()
@@ -262,6 +265,7 @@ def write_table(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_table_of_ones_own_is_learnt_saved_used_and_forgotten(tmp_path: Path) -> None:
     table = write_table(tmp_path / "mine.jsonl")
     made = Classifier.train(f"{table}/mood")
@@ -288,6 +292,7 @@ def test_a_table_of_ones_own_is_learnt_saved_used_and_forgotten(tmp_path: Path) 
         classifiers.forget_classifier("mood")
 
 
+@pytest.mark.slow
 def test_an_prediction_names_its_source_or_is_unknown(tmp_path: Path) -> None:
     made = Classifier.train(f"{write_table(tmp_path / 'mine.jsonl')}/mood")
     sure = made.judge("my friends brought the cake to my holiday")
@@ -328,6 +333,7 @@ def test_ten_labels_of_five_benchmarks_can_be_learnt() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["mer_bench/emotion", "punmemecn/sentiment_type", "punmemecn/sentiment_target",

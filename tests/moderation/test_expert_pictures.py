@@ -33,6 +33,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_image_encoder(tmp_path_factory.mktemp("clip"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["Siglip", "ChineseCLIP"])
 def test_other_families_of_vision_models_do_too(family: str, memes: Path, tmp_path: Path) -> None:
     encoder = make_image_encoder(tmp_path / family, family)
@@ -61,6 +62,7 @@ def memes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return table
 
 
+@pytest.mark.slow
 def test_the_picture_tells_what_words_do_not(memes: Path, clip: Path, tmp_path: Path) -> None:
     blind = Classifier.train(f"{memes}/light", ClassifierOptions("words"))
     seeing = Classifier.train(f"{memes}/light", ClassifierOptions("words", pictures=clip))
@@ -79,6 +81,7 @@ def test_the_picture_tells_what_words_do_not(memes: Path, clip: Path, tmp_path: 
     assert max(why.parts, key=lambda part: part.contribution).field == "picture"
 
 
+@pytest.mark.slow
 def test_the_same_vision_model_is_needed(memes: Path, clip: Path, tmp_path: Path) -> None:
     place = Classifier.train(f"{memes}/light", ClassifierOptions("words", pictures=clip)).save(
         tmp_path / "light.zip"

@@ -247,6 +247,7 @@ def test_words_come_from_no_shared_folder(tmp_path: Path, monkeypatch: pytest.Mo
     assert [path.name for path in tmp_path.glob("*.cache")] == ["jieba.cache"]
 
 
+@pytest.mark.slow
 def test_a_obfuscated_word_is_heard() -> None:
     assert read_intended("年年有鱼") == "年年有余"
     assert read_intended("今天天气不错") == read_intended("") == ""

@@ -142,6 +142,7 @@ def test_the_pages_are_quiet_and_hostile_memes_stay_text(pages: Path) -> None:
                     assert "49" not in page.title()
 
 
+@pytest.mark.slow
 def test_images_are_blurred_until_asked_and_mistakes_can_be_sorted(pages: Path) -> None:
     with launch() as browser, watch(browser) as watched:
         page = watched.page

@@ -265,6 +265,7 @@ def test_a_detector_learns_and_keeps_its_rule(client: Path) -> None:
     assert "no better than the old one" in again.refused  # nothing new is in them
 
 
+@pytest.mark.slow
 def test_a_worse_detector_does_not_replace_a_better_one(client: Path) -> None:
     before = (client / "old.zip").read_bytes()
     words = (

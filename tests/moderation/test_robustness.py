@@ -31,6 +31,7 @@ def trained() -> FastDetector:
     return train(make_examples(), find_preset("ridge"))
 
 
+@pytest.mark.slow
 def test_obfuscations_change_the_targets_only() -> None:
     text = "我买苦瓜回家"
     assert spell_out(text, ["苦", "瓜"], 0) == "我买kugua回家"

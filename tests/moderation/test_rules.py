@@ -53,6 +53,7 @@ def test_precision_takes_the_lowest_and_recall_the_highest_threshold(
     assert choose(rule) == OperatingPoint(threshold, rule=rule)
 
 
+@pytest.mark.slow
 def test_precision_and_recall_are_those_of_scikit_learn() -> None:
     truth = [harmful for _, harmful in SAID]
     for threshold, precision, recall in list_thresholds(SCORES):

@@ -218,6 +218,7 @@ def test_options_keep_their_right_one_in_every_turn() -> None:
         assert list(texts.values()) != [option.text for option in field.options]
 
 
+@pytest.mark.slow
 def test_reworded_captions_come_from_a_table(plant: Callable[..., str], tmp_path: Path) -> None:
     heard: list[str] = []
 

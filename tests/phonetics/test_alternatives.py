@@ -22,6 +22,7 @@ def list_texts(caption: str, alternatives: dict[int, dict[str, float]]) -> list[
     return [reading.text for reading in found.readings]
 
 
+@pytest.mark.slow
 def test_a_misread_character_no_longer_hides_the_pun() -> None:
     assert "力大无穷" not in list_texts("荔大元穷", {})
     assert list_texts("荔大元穷", {2: {"无": 0.46}})[0] == "力大无穷"

@@ -35,6 +35,7 @@ def write_release(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_metrics_of_a_release(tmp_path: Path) -> None:
     metrics = evaluate(write_release(tmp_path), "dictionary")
     assert (metrics.captions, metrics.homophones) == (60, 20)

@@ -58,6 +58,7 @@ def test_plain_captions_stay_quiet() -> None:
     assert len(loud) <= 2, loud
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["trigram", "frequencies"])
 def test_other_models_understand_them_too(model: str, request: pytest.FixtureRequest) -> None:
     lattice: Lattice = request.getfixturevalue(model)

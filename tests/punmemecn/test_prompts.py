@@ -69,6 +69,7 @@ def test_puns_are_defined_as_intended_and_seen(task: str, official: Source) -> N
         assert all(own in text for own in said)
 
 
+@pytest.mark.slow
 def test_every_prompt_is_another_text(official: Source) -> None:
     for task in TASKS:
         texts = {

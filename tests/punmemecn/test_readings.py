@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import pytest
+
 from memantics.benchmarks.registry import find_tasks
 from memantics.core.records import Image, Item
 from memantics.core.task import HomophoneReader, Services, Task
@@ -27,6 +29,7 @@ def text_of(task: Task, item: Item) -> str:
     return "".join(part for part in parts if not isinstance(part, Image))
 
 
+@pytest.mark.slow
 def test_a_prompt_tells_the_readings_of_its_caption() -> None:
     task = detection(hint="readings")
     item = next(item for item in complete(task) if item.form.context["caption"] == "我就是雨众不同")

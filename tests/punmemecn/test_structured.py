@@ -74,6 +74,7 @@ def test_what_it_does_not_go_with_is_refused(options: dict[str, str], words: str
         make_task("detection", SAMPLE, question="structured", **options)
 
 
+@pytest.mark.slow
 def test_a_server_is_asked_with_reading_hints(shell: Shell) -> None:
     with serving(Scripted(lambda _: write_reply("zh", "双关"))) as server:
         shell.done(

@@ -234,6 +234,7 @@ def test_a_config_with_rows_needs_annotators(tmp_path: Path) -> None:
     assert "rows needs column and annotators" in shell.run("data", "check", "memes").err
 
 
+@pytest.mark.slow
 def test_the_memory_does_not_grow_with_the_votes(tmp_path: Path) -> None:
     peaks = []
     for size in (800, 4_000):

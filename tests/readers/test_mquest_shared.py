@@ -45,6 +45,7 @@ def is_none(text: str) -> bool:
     return re.fullmatch(r"\s*none of the others\s*\.?\s*", text, re.IGNORECASE) is not None
 
 
+@pytest.mark.slow
 def test_survey_has_nothing_to_explain_but_the_known() -> None:
     found = survey(release())
     memes = {path.name for path in (ROOT / "qa").iterdir()}

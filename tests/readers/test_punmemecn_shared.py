@@ -46,6 +46,7 @@ def test_all_of_this_part_is_read(release: PunRelease, meta: dict[str, Any]) -> 
     assert any("1,500 of the 1,959" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_sentiments_and_agreement(numbers: dict[str, Any], meta: dict[str, Any]) -> None:
     puns = [row for row in meta.values() if row["meme_type"] == "pun"]
     targets = Counter(row["meme_sentiment"].split("-")[0] for row in puns)

@@ -93,6 +93,7 @@ def test_dataset_configs_are_a_few_lines_each_and_no_part_of_the_suite() -> None
         assert own.card.release is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST)
 def test_a_release_is_checked_learnt_and_listed(name: str, tmp_path: Path) -> None:
     survey = add_release(name, make_release(name, tmp_path / "data"))

@@ -215,6 +215,7 @@ def test_where_one_misses_a_check_that_words_can_mend_the_next_is_tried(tmp_path
     assert all("do not match captions" in offer.lost for offer in result.plan.others)
 
 
+@pytest.mark.slow
 def test_versions_stand_on_a_sheet_and_one_can_be_chosen_and_taken_back(tmp_path: Path) -> None:
     said = plans_of(PLAIN, KIND, MOTTO)
     result, _ = run(tmp_path, said, versions=4, critic=judge(2, 1))

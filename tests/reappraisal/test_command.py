@@ -20,6 +20,7 @@ from tests.kinder import PLANNER
 from tests.reappraisal.benches import PLAN
 
 
+@pytest.mark.slow
 def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> None:
     meme = shell.folder / "my meme!.png"
     shutil.copy(IMAGES / "en-012.png", meme)
@@ -45,6 +46,7 @@ def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> 
     assert (folder / "meme.png").stat().st_mtime_ns == written
 
 
+@pytest.mark.slow
 def test_without_a_model_one_line_says_so(shell: Shell) -> None:
     shutil.copy(IMAGES / "en-012.png", shell.folder / "meme.png")
     ran = shell.run("reappraise", "meme.png")
@@ -53,6 +55,7 @@ def test_without_a_model_one_line_says_so(shell: Shell) -> None:
     assert not (shell.folder / "reappraised" / "meme" / "meme.png").exists()
 
 
+@pytest.mark.slow
 def test_the_word_lists_no_longer_plan(shell: Shell) -> None:
     shutil.copy(IMAGES / "en-012.png", shell.folder / "meme.png")
     assert "embedded/planner" in shell.refused("reappraise", "meme.png", "-m", "embedded/planner")

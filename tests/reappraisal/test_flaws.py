@@ -74,6 +74,7 @@ def test_a_good_result_is_done(tmp_path: Path) -> None:
     assert (result.status, result.reason, name_flaws(result)) == ("done", "", [])
 
 
+@pytest.mark.slow
 def test_a_label_rewritten_beside_a_cruel_caption_is_not_done(tmp_path: Path) -> None:
     image = blank(640, 400)
     lines = print_on(
@@ -108,6 +109,7 @@ def test_a_watermark_turned_for_want_of_a_caption_is_not_done(
     assert ("may be a label or a watermark" in result.reason) == (status == "flawed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outlined", [False, True])
 def test_a_stray_mark_of_the_old_caption_is_not_done(tmp_path: Path, outlined: bool) -> None:
     look = Print("I PANIC", 250, 200, 60, BLACK, "white" if outlined else "black")
@@ -196,6 +198,7 @@ def test_damage_is_that_of_the_worst_block() -> None:
     assert find_damage(grey, grey[:32], nowhere) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("new", "flaws"), [("I LOVE THIS MORNING", []), ("I HATE THIS MORNING", ["kindness"])]
 )

@@ -97,6 +97,7 @@ def test_an_item_has_its_own_address(opener: Opener, demo_page: Path) -> None:
         assert count_items(page) == 5
 
 
+@pytest.mark.slow
 def test_an_item_shows_prompt_answer_gold_and_verdicts(opener: Opener, demo_page: Path) -> None:
     with opener() as seen:
         page = seen.page

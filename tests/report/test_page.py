@@ -311,6 +311,7 @@ def test_a_page_that_cannot_be_written_says_so(demo_runs: list[Path], tmp_path: 
         build_report(demo_runs, tmp_path / "file" / "report.html", ReportSettings(images=False))
 
 
+@pytest.mark.slow
 def test_free_text_shows_its_score_and_its_gold_as_text(tmp_path: Path) -> None:
     run = mm.evaluate(
         "memeintent/intent",

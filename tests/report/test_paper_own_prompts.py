@@ -156,6 +156,7 @@ def test_printed_commands_carry_the_official_wording(
     assert commands or name == "mquest"
 
 
+@pytest.mark.slow
 def test_every_run_on_a_page_is_shown_or_listed_as_left_out(tmp_path: Path) -> None:
     runs = []
     for place, (limit, options) in enumerate(

@@ -149,6 +149,7 @@ def test_tags_with_a_value_per_item_are_no_filter(tmp_path: Path) -> None:
     assert read_payload(folder)["facets"] == [["kind", [["R", 3], ["T", 3]]]]
 
 
+@pytest.mark.slow
 def test_thumbnails_are_small_and_each_image_is_embedded_once(
     demo_runs: list[Path], tmp_path: Path
 ) -> None:

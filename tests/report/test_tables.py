@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
@@ -89,6 +90,7 @@ def test_csv_keeps_negative_numbers_numbers(demo_runs: list[Path]) -> None:
     assert line["value"] == "-0.25"
 
 
+@pytest.mark.slow
 def test_json_holds_all_that_the_runs_hold(demo_runs: list[Path]) -> None:
     runs = load_runs(demo_runs)
     boards = json.loads(render_json(runs))["boards"]

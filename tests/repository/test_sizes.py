@@ -63,6 +63,7 @@ def test_parts_are_measured_against_the_table(tmp_path: Path) -> None:
         measure(tmp_path, budgets[:1])
 
 
+@pytest.mark.slow
 def test_every_package_has_a_budget() -> None:
     budgets = read_budgets(PAGE.read_text(encoding="utf-8"))
     assert len(measure(PACKAGE, budgets)) == 9

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from memantics.moderation.examples import natural_key
 from research.protocol import Row
 from research.studies.harm import BLOCKS, STUDIES, measure, split_blocks
@@ -26,6 +28,7 @@ def test_blocks_are_contiguous_and_group_disjoint() -> None:
     assert [places[own] for own in ordered] == sorted(places[own] for own in ordered)
 
 
+@pytest.mark.slow
 def test_every_claim_has_its_cases() -> None:
     claims = {claim.cases for claim in STUDIES[0].claims}
     found = measure("fast", "random", ROWS[:140], ROWS[140:])

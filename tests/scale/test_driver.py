@@ -54,6 +54,7 @@ def digests(out: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_every_meme_becomes_one_row_in_order(tmp_path: Path) -> None:
     done = run(texts(*("x" * n for n in range(8))), tmp_path)
     assert [row["n"] for row in read(tmp_path)] == list(range(8))
@@ -61,6 +62,7 @@ def test_every_meme_becomes_one_row_in_order(tmp_path: Path) -> None:
     assert done.statuses == {"scored": 8}
 
 
+@pytest.mark.slow
 def test_a_second_call_does_nothing_again(tmp_path: Path) -> None:
     refs = texts("a", "bb", "ccc", "dddd")
     run(refs, tmp_path)

@@ -281,6 +281,7 @@ def test_an_attribute_has_the_probability_of_the_verdict(
             assert round(scores["summaryScore"]["value"], 6) == screened[name].probability, name
 
 
+@pytest.mark.slow
 def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(
     detector: Path, middle: str, tmp_path: Path
 ) -> None:
@@ -382,6 +383,7 @@ def look_through(interfaces: Interfaces, image: Path) -> dict[str, Said]:
     return {name: way() for name, way in ways.items()}
 
 
+@pytest.mark.slow
 def test_text_of_the_scene_is_judged_alike_at_every_door(interfaces: Interfaces) -> None:
     """The caption is kind; what stands small in the picture is not."""
     image = Image.new("RGB", (760, 560), "#dcd6c8")

@@ -261,6 +261,7 @@ def test_a_pipe_is_a_source(tmp_path: Path) -> None:
     assert "3 memes (" in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     running = subprocess.Popen(
         [sys.executable, "-m", "memantics.cli.main", "screen", "-", "--shard-size", "1"],

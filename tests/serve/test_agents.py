@@ -102,6 +102,7 @@ def test_verdicts_are_those_of_the_detector(service: Service) -> None:
     run(talk)
 
 
+@pytest.mark.slow
 def test_puns_knowledge_and_runs(service: Service, runs: Path) -> None:
     async def talk() -> None:
         async with Client(build_agent_server(service, IMAGES, runs)) as client:

@@ -178,6 +178,7 @@ def test_a_run_that_goes_on_is_seen_to_go_on(browser: Browser, address: str, run
         write_facts(going, facts)
 
 
+@pytest.mark.slow
 def test_links_lead_only_to_what_was_found(address: str) -> None:
     def ask(path: str, **query: str) -> int:
         try:
@@ -214,6 +215,7 @@ def test_a_dimension_of_a_build_s_own_is_on_the_page(tmp_path: Path) -> None:
     assert "danger red" in page
 
 
+@pytest.mark.slow
 def test_texts_of_answers_stay_texts(browser: Browser, tmp_path: Path) -> None:
     write_run(tmp_path / "a", "own/task", {"one": EVIL}, form=pick("A", "B"), golds={"one": EVIL})
     with serve_pages(ServedModels(runs=tmp_path)) as address, visit(browser) as watched:
@@ -244,6 +246,7 @@ def test_states_of_a_run_on_both_sides_of_the_limit(tmp_path: Path) -> None:
         RunFolder(tmp_path / "none")
 
 
+@pytest.mark.slow
 def test_a_store_that_others_write_into_is_read_anew(tmp_path: Path) -> None:
     from memantics.understanding.kb import StoreReader
 

@@ -125,6 +125,7 @@ def test_each_scope_allows_its_own_requests(site: Site) -> None:
         assert client.post("/v1/appeals", json={}).status_code == 401
 
 
+@pytest.mark.slow
 def test_without_a_model_the_detector_decides_and_no_clause_is_applied(site: Site) -> None:
     with site.client("decide") as client:
         case = client.post("/v1/decisions", json={"text": "hello", "content_id": "p2"}).json()

@@ -34,6 +34,7 @@ def document(site: Site) -> str:
         return client.get("/openapi.json").text
 
 
+@pytest.mark.slow
 def test_the_document_is_valid(document: str) -> None:
     found = json.loads(document)
     validate(found)  # raises where the document breaks the specification
@@ -83,6 +84,7 @@ def test_a_generated_client_talks_to_every_interface(site: Site, document: str) 
     assert called == {own["operationId"] for one in paths.values() for own in one.values()}
 
 
+@pytest.mark.slow
 def test_answers_are_the_records_of_the_python_functions(site: Site) -> None:
     with site.client() as client:
         seen = client.post("/v1/analyze", json={"image": IMAGE}).json()

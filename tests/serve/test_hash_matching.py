@@ -101,6 +101,7 @@ def test_a_hash_is_looked_up_with_its_distance(banks: Site, detector: Path) -> N
     assert other.json() == {}
 
 
+@pytest.mark.slow
 def test_a_copy_matches_and_another_text_on_the_template_does_not(banks: Site) -> None:
     copy = look_up(banks, encode(draw_template("MONDAY AGAIN"), format="JPEG", quality=60))
     assert [match["distance"] for match in copy["phash"]["HARMFUL"]]

@@ -39,6 +39,7 @@ async def wait_until(store: JobStore, job: str, status: str) -> None:
     raise AssertionError(f"{found} is not {status}")
 
 
+@pytest.mark.slow
 def test_slots_outlive_a_database_error(store: JobStore) -> None:
     async def run() -> None:
         runner = Runner(store, None, grace=1.0)  # type: ignore[arg-type]

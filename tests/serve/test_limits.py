@@ -224,6 +224,7 @@ def test_a_request_has_a_deadline(site: Site) -> None:
         assert client.post("/v1/moderations", json=TEXT).status_code == 200
 
 
+@pytest.mark.slow
 def test_logs_and_metrics_hold_no_meme(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     import logging
 

@@ -87,6 +87,7 @@ def read_metrics(site: Site) -> str:
     return httpx2.get(f"{site.address}/metrics", timeout=60).text
 
 
+@pytest.mark.slow
 def test_each_language_has_its_detector_and_a_mixed_text_both(site: tuple[Site, Path]) -> None:
     cruel, chinese, mixed, foreign = ask(
         site[0],
@@ -121,6 +122,7 @@ def test_metrics_are_kept_by_detector_and_the_shadow_is_compared(site: tuple[Sit
     assert 'memantics_detector_verdicts_total{detector="live.zip@' in shown
 
 
+@pytest.mark.slow
 def test_verdicts_of_a_day_are_kept_for_drift(english: Path, tmp_path: Path) -> None:
     choice = SampleChoice(folder=tmp_path / "days", share=1)
     settings = ServeSettings(
@@ -139,6 +141,7 @@ def test_verdicts_of_a_day_are_kept_for_drift(english: Path, tmp_path: Path) -> 
         assert ask(site, TEXTS["en"][1][0])[0]["flagged"] is True
 
 
+@pytest.mark.slow
 def test_a_detector_is_swapped_under_load_and_no_request_is_dropped(
     site: tuple[Site, Path], english: Path, strict: Path
 ) -> None:

@@ -77,6 +77,7 @@ def seen(browser: Browser, address: str) -> Iterator[Watched]:
         assert_at_home(watched, address)
 
 
+@pytest.mark.slow
 def test_chinese_shows_without_a_font_of_the_machine(seen: Watched, address: str) -> None:
     load = """async () => (await document.fonts.load('16px "Chinese of Memantics"', '狮'))
         .map((face) => face.status)"""

@@ -90,6 +90,7 @@ def test_a_listed_name_an_unchecked_one_and_a_server_that_lists_none(
     assert ask(Scripted(models=models), check=check)[0].text == "B"
 
 
+@pytest.mark.slow
 def test_the_run_records_the_adaptation(shell: Shell) -> None:
     with serving(Scripted(no_format("response_format: no"))) as server:
         arguments = ("run", "mer_bench/judge", "-m", "openai/toy", "--base-url", server.url)

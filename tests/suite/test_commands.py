@@ -44,6 +44,7 @@ def test_skipped_tasks_stand_in_the_json_too(shell: Shell, toys: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_one_model_that_is_not_there(shell: Shell, toys: Path) -> None:
     words = ("alpha/choice", "beta/choice", "-m", "openai/x", "-m", "fake/keys", "--json")
     ran = run(shell, toys, *words, url="http://127.0.0.1:9/v1")

@@ -88,6 +88,7 @@ def test_two_tabs_on_one_item_lose_nothing(local_site: Site, tmp_path: Path) -> 
     second.window.errors.clear()  # the browser notes the answer 409 on its console
 
 
+@pytest.mark.slow
 def test_keys_answer_undo_skip_and_go_back(local_site: Site, tmp_path: Path) -> None:
     project = open_project(local_site, tmp_path, "label-by-vote", 4)
     (ann,) = local_site.hire(project, ("annotator",), "ann")

@@ -141,6 +141,7 @@ def test_a_queue_opens_and_a_second_start_finds_it_again(shell: Shell, tmp_path:
         assert "/p/1" in page
 
 
+@pytest.mark.slow
 def test_it_refuses_to_open_to_the_world_without_a_secret(shell: Shell) -> None:
     line = shell.apart.refused("annotate", "--host", "0.0.0.0", "--port", "0")
     assert "MEMANTICS_SECRET" in line

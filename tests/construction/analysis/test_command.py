@@ -40,6 +40,7 @@ def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
     assert card["template_cluster"] is None
 
 
+@pytest.mark.slow
 def test_with_a_model_every_part_is_there_and_asked_once(shell: Shell) -> None:
     ask = ("analyze", image_path("en-001"), "-m", "fake/builder", "--json")
     (card,) = json.loads(shell.done(*ask))
@@ -97,6 +98,7 @@ def test_a_samples_verdict_blurs_nothing(baseline: bool, blurred: bool) -> None:
     assert ("This image may be harmful" in page) is blurred
 
 
+@pytest.mark.slow
 def test_a_detector_of_another_language_gives_no_verdict(shell: Shell) -> None:
     """An English slur is not "harmless" to a detector of Chinese memes."""
     table = shell.folder / "zh.jsonl"

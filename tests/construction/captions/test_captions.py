@@ -213,6 +213,7 @@ def test_the_templates_of_the_paper_name_language_and_culture(tmp_path: Path) ->
     assert all("(Chinese)" in text and " in English" in text for text in seen)
 
 
+@pytest.mark.slow
 def test_captions_of_a_registered_release(shell: Shell) -> None:
     data = shell.folder / "clone" / "data" / "pun_meme" / "cn"
     write_release(data, range(1, 5))

@@ -27,6 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_a_folder_of_images_becomes_a_build(shell: Shell, folder: Path) -> None:
     shutil.copy(image_path("en-003"), folder / "odd name (1).png")
     (folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nnot really")
@@ -49,6 +50,7 @@ def test_a_folder_of_images_becomes_a_build(shell: Shell, folder: Path) -> None:
     assert (build / "calls.jsonl").read_bytes() == calls
 
 
+@pytest.mark.slow
 def test_a_recording_of_the_calls_replays_the_build(shell: Shell, folder: Path) -> None:
     shell.run("build", "knowledge", folder, "--model", "fake/builder", "--out", "b")
     ran = shell.run("build", "knowledge", folder, "-m", "recorded/b/calls.jsonl", "--out", "c")
@@ -61,6 +63,7 @@ def test_a_recording_of_the_calls_replays_the_build(shell: Shell, folder: Path) 
     assert labels("c") == labels("b")
 
 
+@pytest.mark.slow
 def test_failed_steps_end_with_exit_code_1(shell: Shell, folder: Path) -> None:
     ran = shell.run("build", "knowledge", folder, "-m", "fake/babble", "--attempts", "1")
     assert ran.code == 0

@@ -321,6 +321,7 @@ def test_a_scene_says_how_things_stand_to_each_other() -> None:
         read_links(second, things, things, ("hasParticipant",))
 
 
+@pytest.mark.slow
 def test_the_arrangement_ends_up_with_the_things_of_a_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,6 +146,7 @@ def test_a_published_benchmark_is_in_the_suite_only_when_it_is_named(office: Pub
     assert "office_harm/detection" in shell.done(*both, "--json")
 
 
+@pytest.mark.slow
 def test_intents_are_published_in_their_family(shell: Shell, tmp_path: Path) -> None:
     memes = [meme for meme in pick_memes("en", 36) if meme.intents][:6]
     queue = make_queue(tmp_path / "queue", "collect-and-edit", memes)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from memantics.construction.questions.asking import QuestionSubject, ask_draft, list_places
 from memantics.construction.questions.assembly import FROM_IMAGE, read_sound
 from memantics.construction.questions.critic import check_citations
@@ -54,6 +56,7 @@ def test_without_an_individual_the_image_is_asked_about_only_where_it_was_wanted
     assert find_toxic_element(BARE, BARE.individuals[0]) is None
 
 
+@pytest.mark.slow
 def test_such_questions_are_marked_in_the_build_the_queue_and_the_benchmark(shell: Shell) -> None:
     built = shell.run("build", "knowledge", "sample", "--model", "fake/builder", "--limit", "5")
     assert built.code == 0, built
@@ -74,6 +77,7 @@ def test_such_questions_are_marked_in_the_build_the_queue_and_the_benchmark(shel
     assert all(item.hidden["from_image"] is True for item in items)
 
 
+@pytest.mark.slow
 def test_retrieved_background_is_told_and_named(shell: Shell) -> None:
     notes = shell.folder / "notes"
     notes.mkdir()

@@ -97,6 +97,7 @@ def test_two_rounds_become_a_benchmark_with_its_papers_tables(shell: Shell, buil
     assert rates["Toxicity"].status == "computed"
 
 
+@pytest.mark.slow
 def test_published_pairs_are_linked_when_they_are_asked(shell: Shell, build: Path) -> None:
     sample_questions(build, first="Toxicity")
     judge(build / "queue")
@@ -114,6 +115,7 @@ def test_published_pairs_are_linked_when_they_are_asked(shell: Shell, build: Pat
     assert scores["group_accuracy"]["n"] == len({own.pair for own in pairs})
 
 
+@pytest.mark.slow
 def test_a_draw_is_the_same_for_the_same_seed_and_says_what_it_cannot(build: Path) -> None:
     with pytest.raises(UnknownName):
         sample_questions(build, first="Weather")

@@ -129,6 +129,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, critic: Critic) -> BuiltQues
     return build(folder, critic.write, SETTINGS, critic.answer, subjects)
 
 
+@pytest.mark.slow
 def test_there_are_more_than_a_hundred(built: BuiltQuestions) -> None:
     assert len(built.questions) >= 100
     assert {"sheep", "yoda"} <= {own.meme for own in built.questions}

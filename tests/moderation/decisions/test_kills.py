@@ -221,6 +221,7 @@ def check_resolve(shell: Shell, url: str, *, count: int = 3) -> None:
     assert "0 faults" in shell.done("decisions", "verify", "--db", url)
 
 
+@pytest.mark.slow
 def test_resolve_killed_at_each_step(desk: Desk) -> None:
     desk.kill_at_each_step(prepare_resolve, check_resolve)
 
@@ -258,6 +259,7 @@ def test_retain_killed_at_each_step(desk: Desk) -> None:
     desk.kill_at_each_step(prepare_retain, check_retain)
 
 
+@pytest.mark.slow
 def test_appeal_killed_at_each_step(desk: Desk) -> None:
     """The appeal is there once: its id is printed, or repeating says that it exists."""
     counter = desk.folder / "count"
@@ -303,6 +305,7 @@ class _Hook(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
+@pytest.mark.slow
 def test_deliver_killed_at_each_step(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed round may repeat one event under its id; it loses none and changes none."""
     monkeypatch.setenv(VARIABLE, SECRET)

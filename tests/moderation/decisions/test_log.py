@@ -122,6 +122,7 @@ def test_a_case_from_decision_to_outcome(url: str) -> None:
             cases.find_case(log, "dec-0")
 
 
+@pytest.mark.slow
 @on_both
 def test_verify_finds_each_of_1000_random_changes(url: str) -> None:
     with DecisionLog(url) as log:

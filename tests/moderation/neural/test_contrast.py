@@ -28,6 +28,7 @@ def test_neighbours_are_the_nearest_of_the_same_and_of_another_class() -> None:
     assert other.tolist() == [3, 3, 3, 2, 3]
 
 
+@pytest.mark.slow
 def test_the_loss_is_the_share_of_the_positive_among_all() -> None:
     torch = pytest.importorskip("torch")
     vectors = torch.eye(3)

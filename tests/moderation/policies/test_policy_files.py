@@ -74,6 +74,7 @@ def test_an_error_names_the_line(old: str, new: str, at: str, said: str) -> None
         assert f"own.md, line {line_of(text, at)}: " in str(caught.value)
 
 
+@pytest.mark.slow
 @given(st.integers(0, len(FORUM)), st.text(max_size=8), st.integers(0, 12))
 @settings(max_examples=150, deadline=None)
 def test_a_damaged_policy_is_read_or_rejected(place: int, added: str, cut: int) -> None:
