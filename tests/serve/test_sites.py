@@ -73,7 +73,7 @@ def test_probes_name_no_model_without_a_token(guarded: Site, site: Site) -> None
         with guarded.client("shop-secret") as client:
             assert client.get(path).json()["detector"]
         with site.client() as client:
-            assert client.get(path).json()["models"] == ["fake/builder"]
+            assert client.get(path).json()["models"] == ["fake/builder", "fake/kinder"]
 
 
 @pytest.mark.slow
