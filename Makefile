@@ -29,7 +29,7 @@ test: system $(VENV)/.dev
 test-rest: system gateway $(VENV)/.dev
 	@$(SPENT) $(PYTEST) -m 'slow or hypothesis'
 
-# Both test tiers, half an hour on two cores.
+# Both test tiers, an hour or more on two cores.
 test-all: test test-rest
 
 check: $(VENV)/.dev
