@@ -179,6 +179,19 @@ def test_a_run_that_goes_on_is_seen_to_go_on(browser: Browser, address: str, run
 
 
 @pytest.mark.slow
+def test_the_list_shows_no_path_of_a_model(runs: Path, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "one"
+    shutil.copytree(runs / "later" / "going", run)
+    write_facts(run, replace(read_facts(run), model="recorded//srv/secret/intent/answers.jsonl"))
+    with (
+        serve_pages(ServedModels(runs=run.parent)) as address,
+        urlopen(f"{address}/browse/runs") as answer,
+    ):
+        page = answer.read().decode()
+    assert "<bdi>recorded/intent</bdi>" in page
+    assert "/srv/secret" not in page
+
+
 def test_links_lead_only_to_what_was_found(address: str) -> None:
     def ask(path: str, **query: str) -> int:
         try:

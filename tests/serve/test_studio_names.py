@@ -1,8 +1,8 @@
-"""The studio names models without the paths of files on the server."""
+"""The web pages name models without the paths of files on the server."""
 
 from __future__ import annotations
 
-from memantics.serve.studio.routes import name_models
+from memantics.models.kinds import name_models
 
 
 def test_a_recorded_model_has_the_name_of_its_file_or_run() -> None:

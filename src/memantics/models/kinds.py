@@ -7,7 +7,8 @@ installed package names it as an entry point of the group ``memantics.models``. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar, get_args
@@ -218,6 +219,13 @@ def show_model(name: str) -> str:
     if path.name in _GENERAL and path.parent.name:
         path = path.parent
     return f"{kind}/{path.stem if path.suffix in _SUFFIXES else path.name}"
+
+
+def name_models(models: Iterable[str]) -> dict[str, str]:
+    """Return the name that a page shows for each model; equal names are shown in full."""
+    shown = {model: show_model(model) for model in models}
+    counts = Counter(shown.values())
+    return {model: name if counts[name] == 1 else model for model, name in shown.items()}
 
 
 def open_model(name: str, settings: ModelSettings) -> Model:

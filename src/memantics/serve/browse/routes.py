@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from memantics.core.data import toml_beside
 from memantics.core.errors import DataError, InputError, MemanticsError, UnknownName
 from memantics.evaluation import RunFolder, embed_json, show_value
+from memantics.models.kinds import name_models
 from memantics.serve.context import find_service
 from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal
@@ -150,7 +151,9 @@ def show_meme(request: Request, pages: SharedPages, store: SharedStore, id: Text
 @router.get("/runs")
 def show_runs(request: Request, pages: SharedPages, runs: SharedRuns) -> Response:
     """List all runs of the folder."""
-    return pages.show(request, "runs.html", {"rows": runs.list()})
+    rows = runs.list()
+    names = name_models(row.model for row in rows)
+    return pages.show(request, "runs.html", {"rows": rows, "names": names})
 
 
 @router.get("/runs/progress")

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -30,7 +29,7 @@ from memantics.core.samples import image_path
 from memantics.core.waiting import make_sync
 from memantics.evaluation import embed_json
 from memantics.models.engine import Progress
-from memantics.models.kinds import show_model
+from memantics.models.kinds import name_models, show_model
 from memantics.serve.browse.routes import SharedPages, find_pages
 from memantics.serve.context import find_service
 from memantics.serve.engine import ServiceEngine
@@ -206,13 +205,6 @@ def show_page(request: Request, pages: SharedPages) -> Response:
         "words_json": Markup(embed_json(dict(words.messages))),  # noqa: S704 - escaped for it
     }
     return pages.show(request, "studio.html", context)
-
-
-def name_models(models: Sequence[str]) -> dict[str, str]:
-    """Return the name that the page shows for each model; two equal ones are shown in full."""
-    shown = {model: show_model(model) for model in models}
-    counts = Counter(shown.values())
-    return {model: name if counts[name] == 1 else model for model, name in shown.items()}
 
 
 @router.get("/studio/sample/{meme}.png")
