@@ -21,7 +21,7 @@ demo: $(VENV)/.offline
 	@$(BIN)/memantics demo --out demo
 	@echo "The command is $(BIN)/memantics; 'source $(BIN)/activate' adds it to your PATH."
 
-# The first test tier: ten minutes on two cores.
+# The first test tier: meant to take ten minutes on two cores.
 test: system $(VENV)/.dev
 	@$(SPENT) $(MAKE) --no-print-directory check
 
