@@ -342,6 +342,21 @@ def test_a_review_names_the_elements_that_lack_a_rating(office: Office, tmp_path
     assert answer.values == {"correctness": [5, 3], "completeness": [5, 4]}
 
 
+def test_every_step_of_a_scale_shows_its_text(office: Office, tmp_path: Path) -> None:
+    project = open_project(office, tmp_path, "collect-and-edit", 1)
+    for name in ("ann", "rob", "cy"):
+        person = office.hire(name, project, "annotator")
+        task = office.service.work.next(person, project)
+        assert task is not None
+        office.service.work.submit(person, task.assignment, {"intents": ["one"]}, 0)
+    office.hire("rev", project, "reviewer")
+    rev = office.visitor("rev")
+    page = rev.get(take(rev, project)).text
+    texts = ("strongly disagree", "disagree", "neither", "agree", "strongly agree")
+    steps = "".join(f"<span>{step} = {text}</span>" for step, text in enumerate(texts, 1))
+    assert page.count(f'<div class="anchors quiet small">{steps}</div>') == 2
+
+
 @pytest.mark.parametrize("options", [["a cat", "a dog"], ["A. a cat", "B. a dog"]])
 def test_every_option_has_one_letter(office: Office, tmp_path: Path, options: list[str]) -> None:
     shown = [Shown(label="options", value=options, kind="options")]

@@ -83,7 +83,8 @@ def _draw_field(
     """Return one field for the template.
 
     ``name`` is its form name. ``when`` is the JSON condition for the script (empty: always shown).
-    ``rows`` are the texts of a list. ``is_tall`` places long options below each other.
+    ``anchors`` are the steps of a scale that have a text. ``rows`` are the texts of a list.
+    ``is_tall`` places long options below each other.
     """
     value, error = values.get(field.id), errors.get(field.id, "")
     if place is not None:
@@ -102,7 +103,7 @@ def _draw_field(
         "required": field.required,
         "when": _draw_condition(field.show_if),
         "error": error,
-        "ends": (anchors[0], anchors[-1]) if anchors else ("", ""),
+        "anchors": [step for step in zip(options, anchors, strict=False) if step[1]],
         "limit": field.max_length,
         "options": options,
         "is_tall": any(len(option.label) > 34 for option in options),
