@@ -103,6 +103,7 @@ $(VENV)/.gateway: constraints-gateway.txt | $(VENV)/bin/python
 
 # Clients that others wrote, for the contract tests of integrations, in $(VENV)/clients.
 # Each is installed alone: if one cannot be installed, only its tests are skipped, with a reason.
+# The pins of PyEvALL and crowd-kit differ from ours, so they come without their dependencies.
 CLIENTS := $(VENV)/clients
 # every_eval_ever needs Python 3.12 or newer.
 NEWER_PYTHONS := python3.14 python3.13 python3.12 $(wildcard $(HOME)/.pyenv/versions/3.1[2-9]*/bin/python)
@@ -119,6 +120,11 @@ clients: | $(VENV)/bin/python
 		$$python -m venv $(CLIENTS)/$$name \
 		&& $(CLIENTS)/$$name/bin/python -m pip install --quiet --disable-pip-version-check $$tool \
 		|| { rm -rf $(CLIENTS)/$$name; echo "$$tool could not be installed: its tests are skipped"; }; done
+	-@install() { name=$$1; shift; $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade \
+			--no-deps --target $(CLIENTS)/$$name "$$@" \
+		|| { rm -rf $(CLIENTS)/$$name; echo "$$name could not be installed: its tests are skipped"; }; }; \
+		install pyevall pyevall==0.2.11 jsbeautifier editorconfig tabulate six; \
+		install crowdkit crowd-kit==1.4.2
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.build

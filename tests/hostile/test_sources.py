@@ -134,7 +134,7 @@ def repeat(value: str | bytes, rows: int) -> Any:
 
 
 SMALL = {
-    "texts.parquet": lambda: pack_table(text=repeat("x" * 800_000, 1_000)),
+    "texts.parquet": lambda: pack_table(text=repeat("x" * 800_000, 640)),
     "images.parquet": lambda: pack_table(image=repeat(bytes(1_000_000), 1_000)),
     "line.jsonl.gz": lambda: gzip.compress(bytes(600_000_000), 1),
     "texts.jsonl.gz": lambda: gzip.compress((b'{"text":"%b"}\n' % (b"x" * 1_000_000)) * 600, 1),
@@ -152,7 +152,7 @@ def test_a_small_file_fills_no_memory(shell: Shell, name: str) -> None:
     """Each would take half a gigabyte to several, all of it at once."""
     path = shell.folder / name
     path.write_bytes(SMALL[name]())
-    with bounded(120):
+    with bounded(300):
         ran = shell.run("screen", path, "--out", "out", "--readings", "none")
     check(ran, shell.folder / "out")
 

@@ -1,16 +1,12 @@
 """ICM, cross-entropy and aggregation of votes against PyEvALL 0.2.11 and crowd-kit 1.4.2.
 
-Their pins differ from ours. Install them with ``pip install --target FOLDER/pyevall --no-deps``
-(and ``FOLDER/crowdkit``; PyEvALL also needs jsbeautifier, editorconfig, tabulate and six there),
-and set ``MEMANTICS_REFERENCES`` to the folder. Without it, values that both libraries gave are
-compared.
+``make clients`` installs both libraries. Without them, values that both gave are compared.
 """
 
 from __future__ import annotations
 
 import copy
 import logging
-import os
 import random
 import sys
 from collections.abc import Sequence
@@ -38,6 +34,7 @@ from memantics.metrics.information_contrast import (
     SoftInformationContrast,
     hierarchical_f1,
 )
+from tests.serve.clients import FOLDER
 
 GOLDEN = Path(__file__).parent / "disagreement.json"
 TREES: tuple[dict[str, Any], ...] = (
@@ -49,9 +46,9 @@ NEAR = 1e-6
 
 
 def needs(name: str) -> Path:
-    folder = Path(os.environ.get("MEMANTICS_REFERENCES", "missing"), name)
+    folder = FOLDER / name
     if not folder.is_dir():
-        pytest.skip(f"{name} is not installed: set MEMANTICS_REFERENCES")
+        pytest.skip(f"{name} is not installed (make clients)")
     return folder
 
 
@@ -102,7 +99,7 @@ class Case:
         }
 
     def reference(self) -> dict[str, float]:
-        sys.path.insert(0, str(needs("pyevall")))
+        sys.path.append(str(needs("pyevall")))
         import pandas as pd
 
         metrics: Any = pytest.importorskip("pyevall.metrics.metrics")
@@ -160,7 +157,7 @@ def random_votes(seed: int) -> list[AnnotatedLabel]:
 
 
 def crowd(name: str, votes: Sequence[AnnotatedLabel]) -> dict[str, dict[str, float]]:
-    sys.path.insert(0, str(needs("crowdkit")))
+    sys.path.append(str(needs("crowdkit")))
     import pandas as pd
 
     module: Any = pytest.importorskip("crowdkit.aggregation.classification")
@@ -195,7 +192,7 @@ def recorded() -> dict[str, Any]:
 
 
 def record() -> None:
-    """Write the values of both libraries; run this module with MEMANTICS_REFERENCES set."""
+    """Write the values of both libraries, which ``make clients`` installs."""
     cases = {str(seed): Case(seed).reference() for seed in range(12)}
     crowds = {
         name: {str(seed): crowd(name, random_votes(seed)) for seed in range(2)}
