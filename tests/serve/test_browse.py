@@ -192,6 +192,18 @@ def test_the_list_shows_no_path_of_a_model(runs: Path, tmp_path: Path) -> None:
     assert "/srv/secret" not in page
 
 
+@pytest.mark.parametrize(("language", "note"), [("en", "trivial baseline"), ("zh", "简单基线")])
+def test_the_note_of_a_model_is_in_the_language_of_the_page(
+    address: str, language: str, note: str
+) -> None:
+    with urlopen(f"{address}/browse/runs?lang={language}") as answer:
+        page = answer.read().decode()
+    assert page.count(f'<span class="tag">{note}</span>') == 1
+    (link,) = re.findall(r'"(/browse/runs/run\?[^"]+)">.*?</a></th>\s*<td><bdi>baseline/', page)
+    with urlopen(f"{address}{link}&lang={language}") as answer:
+        assert f'<span class="tag">{note}</span>' in answer.read().decode()
+
+
 def test_links_lead_only_to_what_was_found(address: str) -> None:
     def ask(path: str, **query: str) -> int:
         try:

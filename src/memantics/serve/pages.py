@@ -9,6 +9,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from memantics.core.errors import ImageError, MemanticsError
+from memantics.web.phrases import read_phrases
 from memantics.web.site import LANGUAGES, Catalogue, Site, choose_language
 
 COOKIE = "memantics-language"
@@ -40,6 +41,7 @@ class Pages:
         other = "en" if words.language == "zh" else "zh"
         shown = {
             "t": words,
+            "say": read_phrases(words.language).say,
             "tabs": self.tabs,
             "here": request.url.path,
             "other": other,
