@@ -21,7 +21,6 @@ from memantics.evaluation.judging.people import read_people
 from memantics.evaluation.judging.rubrics import built_in_rubric, open_rubric
 from memantics.evaluation.rubric import read_setups
 from memantics.metrics.prediction_powered import RatedItems, estimate_mean
-from tests.commands import Shell
 from tests.judge.conftest import MEMES, Scripted
 from tests.judge.test_judge import number, say
 
@@ -253,20 +252,3 @@ def test_ratings_that_do_not_fit_are_refused(run: mm.Run, tmp_path: Path) -> Non
     )
     with pytest.raises(InputError, match="1 rated items have no probability"):
         _ = partly.probabilities
-
-
-@pytest.mark.slow
-def test_the_former_name_of_people_works_and_says_so(
-    run: mm.Run, plant: Plant, tmp_path: Path
-) -> None:
-    plant("kind", lambda _: say(4, 4))
-    rows: list[dict[str, object]] = [
-        {"item": name, "correctness": 4, "coverage": 4} for name in names(run)[:4]
-    ]
-    path = write(tmp_path / "r.jsonl", rows)
-    with pytest.warns(DeprecationWarning, match="ratings is now people"):
-        (done,) = mm.judge(run, model="judge/kind", ratings=path)
-    assert done.agreement[0].rated == 4
-    shell = Shell(tmp_path)
-    ran = shell.run("judge", run.folder, "--model", "baseline/random", "--ratings", path)
-    assert "--ratings is now --people" in ran.err

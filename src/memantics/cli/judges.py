@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from memantics import evaluation
 from memantics.cli.expose import expose, make_default_group, save_page
 from memantics.cli.progress import resumable
-from memantics.cli.terminal import console, plain, show_table, tell
+from memantics.cli.terminal import console, plain, show_table
 
 RATE = "rate"
 app = typer.Typer(
@@ -23,25 +19,11 @@ app = typer.Typer(
 )
 
 
-@contextmanager
-def _watch() -> Iterator[Mapping[str, Any]]:
-    with resumable() as watchers, warnings.catch_warnings():
-        # --ratings is announced on standard error, after the result.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        yield watchers
-
-
-def _tell_new_name(_: object, ratings: Path | None) -> None:
-    if ratings is not None:
-        tell("--ratings is now --people")
-
-
 @app.command(RATE)
 @expose(
     evaluation.judge,
-    watch=_watch,
+    watch=resumable,
     dump=lambda found: [run.to_dict() for run in found],
-    end=_tell_new_name,
 )
 def rate(found: list[evaluation.Judgement]) -> None:
     """Rate free-text answers with LLM judges, and correct the scores with human ratings.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,9 +113,6 @@ async def judge_async(
             "of a queue of 'judge plan'. They correct the scores."
         ),
     ] = None,
-    ratings: Annotated[
-        str | Path | None, Flag("Former name of --people.", "--ratings", metavar="PATH")
-    ] = None,
     rubric: RubricFlag = None,
     image: ImageFlag = True,
     judge_version: JudgeVersion = "",
@@ -134,7 +130,6 @@ async def judge_async(
         people: Human ratings: a table with the columns ``item``, ``correctness`` and ``coverage``
             (or the dimensions of the rubric), or the annotations of a queue of
             :func:`plan_ratings`. Several runs need the column ``run``.
-        ratings: Deprecated name of ``people``.
         rubric: A rubric of your own (TOML). Default: correctness and coverage, 1 to 5.
         image: Whether the judge sees the image.
         judge_version: Version of the judge, stored with each mark. Default: that of the server.
@@ -157,9 +152,6 @@ async def judge_async(
     folders = [find_folder(one) for one in ([runs] if isinstance(runs, RunLike) else runs)]
     if not models:
         raise InputError("no judge model was given", hint="add --model MODEL")
-    if ratings is not None:
-        warnings.warn("judge: ratings is now people", DeprecationWarning, stacklevel=2)
-        people = people or ratings
     how = Judging(open_rubric(rubric), image, judge_version, calls or CallSettings())
     given = People() if people is None else read_people(Path(people), how.rubric, folders)
     judges = [open_model(name, how.calls.model_settings) for name in dict.fromkeys(models)]
