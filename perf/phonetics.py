@@ -1,7 +1,10 @@
 """Cost and quality of homophone readings: `python -m perf.phonetics [--harm] [--fit]`.
 
 Costs are measured in a fresh process per language model. Quality needs the official data beside
-the checkout; the harm stress test also scikit-learn and ToxiCN MM. ``--fit`` learns the weights
+the checkout; the harm stress test also scikit-learn and ToxiCN MM. The PunMemeCN paper reports
+that models find fewer harmful memes if the harm is in a pun. Its harmful subsets are not released,
+so the stress test makes its own pairs: harmful captions, and the same captions with words replaced
+by homophones. ``--fit`` learns the weights
 that ship from the groups outside the locked test set, and writes them into the package.
 """
 
@@ -13,15 +16,18 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from memantics.core.errors import MemanticsError
-from memantics.moderation.robustness import StressScores, obfuscation, stress
+from memantics.core.errors import InputError, MemanticsError
+from memantics.moderation.robustness import obfuscation
+from memantics.understanding.phonetics.homophones import read_homophones
 from memantics.understanding.phonetics.reading import ModelName, Settings
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 PUNS = SHARED / "punmemecn"
+TextJudge = Callable[[str], bool]
 MODELS: tuple[ModelName, ...] = ("trigram", "frequencies", "dictionary")
 _COST = """
 import json, resource, sys, time
@@ -123,6 +129,75 @@ def fit_shipped() -> None:
 def _is_short_chinese(text: str) -> bool:
     han = sum("\u4e00" <= character <= "\u9fff" for character in text)
     return 4 <= han <= 20 and han >= 0.8 * len(text)
+
+
+@dataclass(frozen=True, slots=True)
+class StressScores:
+    """Recall on harmful captions: plain, obfuscated, and obfuscated with homophone readings.
+
+    ``alarms_plain`` and ``alarms_read`` are false positive rates on harmless captions, without and
+    with homophone readings.
+    """
+
+    recall_plain: float
+    recall_obfuscated: float
+    recall_read: float
+    alarms_plain: float
+    alarms_read: float
+    count: int
+
+    @property
+    def drop(self) -> float:
+        """Difference in recall between plain and obfuscated captions."""
+        return self.recall_plain - self.recall_obfuscated
+
+    @property
+    def drop_with_readings(self) -> float:
+        """Drop in recall that remains if homophone readings of the captions are also scored."""
+        return self.recall_plain - self.recall_read
+
+
+def classify_homophones(judge: TextJudge, settings: Settings | None = None) -> TextJudge:
+    """Wrap a scorer so that it also scores the intended homophone reading."""
+    chosen = settings or Settings()
+
+    def verdict(caption: str) -> bool:
+        if judge(caption):
+            return True
+        intended = read_homophones(caption, settings=chosen).intended
+        return intended is not None and judge(intended.text)
+
+    return verdict
+
+
+def stress(
+    judge: TextJudge,
+    harmful: Sequence[tuple[str, str]],
+    harmless: Sequence[str],
+    settings: Settings | None = None,
+) -> StressScores:
+    """Measure recall on pairs of plain and obfuscated harmful captions.
+
+    Obfuscated captions are scored with and without their homophone readings.
+
+    Raises InputError if ``harmful`` is empty.
+    """
+    if not harmful:
+        raise InputError("the stress test needs harmful captions", hint="give at least one pair")
+    aloud = classify_homophones(judge, settings)
+
+    def share(verdict: TextJudge, captions: Sequence[str]) -> float:
+        return sum(map(verdict, captions)) / len(captions) if captions else 0.0
+
+    hidden = [obfuscated for _, obfuscated in harmful]
+    return StressScores(
+        recall_plain=share(judge, [plain for plain, _ in harmful]),
+        recall_obfuscated=share(judge, hidden),
+        recall_read=share(aloud, hidden),
+        alarms_plain=share(judge, harmless),
+        alarms_read=share(aloud, harmless),
+        count=len(harmful),
+    )
 
 
 def measure_harm(count: int = 300) -> StressScores:

@@ -16,7 +16,7 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.records import STATUSES, Outcome
 from memantics.core.rundir import read_items
 from memantics.evaluation.judging.estimates import estimate_run
-from memantics.evaluation.judging.open_items import count_open, find_open_items
+from memantics.evaluation.judging.open_items import find_open_items
 from memantics.evaluation.judging.people import read_people
 from memantics.evaluation.judging.rubrics import built_in_rubric, open_rubric
 from memantics.evaluation.rubric import read_setups
@@ -190,7 +190,6 @@ def test_answers_that_the_rubric_leaves_open(tmp_path: Path) -> None:
     assert (found.item, found.low, found.high, found.people) == ("i6", 2, 4, 2)
     assert found.low_sentence == "the topic is right, act and target are wrong"
     assert found.high_sentence == "the same act and target, imprecise in a detail"
-    assert count_open(people, built_in_rubric(), [found]).rows[0][:3] == ("correctness", "7", "1")
 
 
 def test_the_rubric_as_data_is_the_one_in_the_prompt() -> None:

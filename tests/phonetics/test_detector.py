@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from perf.phonetics import stress
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, recall_score
 
 from memantics.core.errors import InputError
-from memantics.moderation.robustness import obfuscation, stress
+from memantics.moderation.robustness import obfuscation
 from memantics.understanding.phonetics.detector import fit_choice, fit_logistic, score_detection
 from memantics.understanding.phonetics.reading import Settings
 from tests.phonetics.captions import PLAIN

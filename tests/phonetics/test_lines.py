@@ -6,7 +6,7 @@ import pytest
 
 from memantics.understanding.phonetics.caption import join_fragments
 from memantics.understanding.phonetics.homophones import read_homophones
-from memantics.understanding.phonetics.lines import MOST_LINES, split_lines
+from memantics.understanding.phonetics.lines import MOST_LINES, place_lines
 from memantics.understanding.phonetics.reading import Settings
 
 SETTINGS = Settings(model="dictionary")
@@ -49,12 +49,12 @@ def test_readings_are_limited_and_distinct() -> None:
 def test_a_single_line_is_read_once() -> None:
     plain = read_homophones("年年有鱼", settings=SETTINGS)
     assert read_homophones("年年有鱼\n", settings=SETTINGS) == plain
-    assert split_lines("年年有鱼\n \n") == ()
+    assert place_lines("年年有鱼\n \n") == []
 
 
 def test_the_number_of_lines_read_alone_is_bounded() -> None:
     lines = [f"第{n}行文字{'长' * n}" for n in range(40)]
-    alone = split_lines("\n".join(lines))
+    alone = [line for line, _ in place_lines("\n".join(lines))]
     assert len(alone) == MOST_LINES
     assert alone[0] == join_fragments(lines[-1])
 

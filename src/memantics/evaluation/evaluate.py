@@ -73,7 +73,6 @@ __all__ = [
     "results",
     "tabulate_estimates",
 ]
-OptionValue = str | int | float | bool
 # The weights of two local models may not fit into memory together.
 _ALONE = "local/"
 _REASONS = 3

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,32 +214,6 @@ def make_gram(rows: Rows, kernel: Kernel) -> Singles:
         part = rows.take(np.arange(start, min(size, start + 1024)))
         gram[start : start + len(part)] = kernel.shape(multiply(part, rows))
     return gram
-
-
-class Solved(NamedTuple):
-    """Result of a fit: dual weights of each target, and the held-out score of each example."""
-
-    duals: Singles
-    held_out: Singles
-
-
-def solve(
-    gram: Singles,
-    targets: Singles,
-    weights: Singles,
-    ridge: float,
-    groups: NDArray[np.int64],
-) -> Solved:
-    """Fit all targets with example weights; ``gram`` is overwritten.
-
-    >>> gram = np.eye(4, dtype=np.float32) + 1
-    >>> signs = np.array([[1], [1], [-1], [1]], np.float32)
-    >>> solved = solve(gram, signs, np.ones(4, np.float32), 1.0, np.arange(4))
-    >>> [round(float(value), 3) for value in solved.held_out.ravel()]
-    [0.2, 0.2, 0.6, 0.2]
-    """
-    inverse, duals = invert(gram, targets, weights, ridge)
-    return Solved(duals, hold_out(inverse, duals, targets, groups))
 
 
 def invert(

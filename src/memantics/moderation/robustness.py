@@ -1,10 +1,4 @@
-"""Robustness of detectors: obfuscation, near-duplicates in training, and a homophone stress test.
-
-The PunMemeCN paper reports that models find fewer harmful memes if the harm is in a pun. Its
-harmful subsets are not released, so the stress test makes its own pairs: harmful captions, and the
-same captions with words replaced by homophones. A scorer is a function from a text to a verdict.
-With homophone readings, it also scores the intended words that sound like the printed ones.
-"""
+"""Robustness of detectors: obfuscated texts, and near-duplicates in the training data."""
 
 from __future__ import annotations
 
@@ -27,40 +21,14 @@ from memantics.moderation.fast import FastDetector, Prediction
 from memantics.moderation.features import Embedder, clean
 from memantics.moderation.obfuscation import MOST_TARGETS, add_emoji, space_out, spell_out
 from memantics.understanding.phonetics.caption import clean_text, write_scripts
-from memantics.understanding.phonetics.homophones import load_lattice, read_homophones
+from memantics.understanding.phonetics.homophones import load_lattice
 from memantics.understanding.phonetics.pinyin import Costs
 from memantics.understanding.phonetics.reading import Settings
 from memantics.understanding.phonetics.senses import rate_drawable
 
-TextJudge = Callable[[str], bool]
 _ALIKE = Costs(change=0.0, tone=0.5, sound=3.0, common=0.3)
 _OPTIONS = 40
-
-
-@dataclass(frozen=True, slots=True)
-class StressScores:
-    """Recall on harmful captions: plain, obfuscated, and obfuscated with homophone readings.
-
-    ``alarms_plain`` and ``alarms_read`` are false positive rates on harmless captions, without and
-    with homophone readings.
-    """
-
-    recall_plain: float
-    recall_obfuscated: float
-    recall_read: float
-    alarms_plain: float
-    alarms_read: float
-    count: int
-
-    @property
-    def drop(self) -> float:
-        """Difference in recall between plain and obfuscated captions."""
-        return self.recall_plain - self.recall_obfuscated
-
-    @property
-    def drop_with_readings(self) -> float:
-        """Drop in recall that remains if homophone readings of the captions are also scored."""
-        return self.recall_plain - self.recall_read
+Attack = Callable[[str, Sequence[str], int], str]
 
 
 def obfuscation(
@@ -96,56 +64,8 @@ def obfuscation(
     return "".join(letters)
 
 
-def judge_aloud(judge: TextJudge, settings: Settings | None = None) -> TextJudge:
-    """Wrap a scorer so that it also scores the intended homophone reading."""
-    chosen = settings or Settings()
-
-    def verdict(caption: str) -> bool:
-        if judge(caption):
-            return True
-        intended = read_homophones(caption, settings=chosen).intended
-        return intended is not None and judge(intended.text)
-
-    return verdict
-
-
-def stress(
-    judge: TextJudge,
-    harmful: Sequence[tuple[str, str]],
-    harmless: Sequence[str],
-    settings: Settings | None = None,
-) -> StressScores:
-    """Measure recall on pairs of plain and obfuscated harmful captions.
-
-    Obfuscated captions are scored with and without their homophone readings.
-
-    Raises InputError if ``harmful`` is empty.
-    """
-    if not harmful:
-        raise InputError("the stress test needs harmful captions", hint="give at least one pair")
-    aloud = judge_aloud(judge, settings)
-
-    def share(verdict: TextJudge, captions: Sequence[str]) -> float:
-        return sum(map(verdict, captions)) / len(captions) if captions else 0.0
-
-    hidden = [obfuscated for _, obfuscated in harmful]
-    return StressScores(
-        recall_plain=share(judge, [plain for plain, _ in harmful]),
-        recall_obfuscated=share(judge, hidden),
-        recall_read=share(aloud, hidden),
-        alarms_plain=share(judge, harmless),
-        alarms_read=share(aloud, harmless),
-        count=len(harmful),
-    )
-
-
-Attack = Callable[[str, Sequence[str], int], str]
-
-
 def swap_homophones(text: str, targets: Sequence[str], seed: int) -> str:
     """Replace the characters of the target words by homophones."""
-    from memantics.understanding.phonetics.reading import Settings
-
     return obfuscation(text, targets, seed=seed, settings=Settings(model="dictionary"))
 
 

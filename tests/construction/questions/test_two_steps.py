@@ -34,9 +34,11 @@ from memantics.construction.questions.final import (
     list_faults,
     list_repeated,
 )
-from memantics.construction.questions.form import check_finished, find_key_faults, find_suspects
+from memantics.construction.questions.form import find_form_faults, find_key_faults, find_suspects
 from memantics.construction.questions.records import (
     KEYED,
+    Defect,
+    DraftQuestion,
     Evidence,
     PromptVersion,
     QuestionDraft,
@@ -89,6 +91,19 @@ def make(
 
 def passes_version_1(item: AssembledQuestion) -> bool:
     return not list(find_defects(item.draft, item.slot, KNOWN, one_step()))
+
+
+def check_finished(question: DraftQuestion, settings: QuestionSettings) -> list[Defect]:
+    """Return the faults of a finished question, read from its options alone."""
+    key = question.options[question.answer]
+    wrong = [o.text for o in question.options if o is not key and o.role != "none"]
+    none = key.role == "none"
+    faults = list(find_form_faults(question.question, None if none else key.text, wrong))
+    if none and not settings.may_deny(question.dimension):
+        faults.append(
+            Defect("none", f"{key.text!r} takes the point away from {question.dimension}")
+        )
+    return faults
 
 
 def find_codes(item: AssembledQuestion, settings: QuestionSettings = SETTINGS) -> set[str]:

@@ -13,9 +13,7 @@ from memantics.construction.questions.critic import alike, content, fold
 from memantics.construction.questions.lending import find_form
 from memantics.construction.questions.records import (
     Defect,
-    DraftQuestion,
     QuestionDraft,
-    QuestionSettings,
 )
 from memantics.metrics.rounding import VECTORS, settle
 from memantics.models.embedded.encoder import Encoder
@@ -179,16 +177,3 @@ def find_suspects(shown: Sequence[str], encoder: Encoder) -> list[tuple[str, str
     near = settle(vectors @ vectors.T, VECTORS)
     places = combinations(range(len(shown)), 2)
     return [(shown[i], shown[j]) for i, j in places if float(near[i, j]) >= SUSPECT]
-
-
-def check_finished(question: DraftQuestion, settings: QuestionSettings) -> list[Defect]:
-    """Return the faults of a finished question, read from its options alone."""
-    key = question.options[question.answer]
-    wrong = [o.text for o in question.options if o is not key and o.role != "none"]
-    none = key.role == "none"
-    faults = list(find_form_faults(question.question, None if none else key.text, wrong))
-    if none and not settings.may_deny(question.dimension):
-        faults.append(
-            Defect("none", f"{key.text!r} takes the point away from {question.dimension}")
-        )
-    return faults

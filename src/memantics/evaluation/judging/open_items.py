@@ -16,7 +16,6 @@ from memantics.core.result import Table
 from memantics.core.text import cut_off
 from memantics.evaluation.judging.people import People
 from memantics.evaluation.judging.rubrics import Dimension, Rubric
-from memantics.metrics.interval import wilson
 from memantics.metrics.rounding import settle
 
 ENOUGH_SHARED = 5  # other answers that two people must both have rated
@@ -75,20 +74,6 @@ def _follow(one: Mapping[str, float], other: Mapping[str, float], but: str, widt
         return False
     apart = fsum(abs(one[item] - other[item]) for item in shared) / len(shared) / width
     return settle(apart) <= MOST_APART
-
-
-def count_open(people: People, rubric: Rubric, found: Sequence[OpenItem]) -> Table:
-    """Count the open answers of each quality among those that two people rated."""
-    rows = []
-    for dimension in rubric.dimensions:
-        by_item = people.by_item(dimension.id)
-        several = sum(len(values) > 1 for values in by_item.values())
-        count = len({one.item for one in found if one.quality == dimension.id})
-        span = wilson(count, several)
-        shown = "–" if span is None else f"{span[0]:.2f}–{span[1]:.2f}"
-        rows.append((dimension.id, str(several), str(count), shown))
-    columns = ("quality", ">rated by several", ">left open", ">proportion (95 %)")
-    return Table(columns, tuple(rows), "Answers that the rubric leaves open")
 
 
 def tabulate_open(found: Sequence[OpenItem], most: int = 10) -> Table:

@@ -23,15 +23,6 @@ _LEAST = 1e-4
 MOST_UNSURE, MOST_OTHERS = 6, 2
 
 
-def split_lines(caption: str) -> tuple[str, ...]:
-    r"""Return the lines that may be read alone, the longest first; empty for a single line.
-
-    >>> split_lines("COLA\n生汽\n0"), split_lines("生汽")
-    (('COLA', '生汽'), ())
-    """
-    return tuple(line for line, _ in place_lines(caption))
-
-
 def place_lines(caption: str) -> list[tuple[str, int]]:
     r"""Return the lines that may be read alone, with the offset of each in the caption.
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from memantics.core.errors import DataError, InputError, MissingExtra
@@ -26,7 +25,6 @@ from memantics.understanding.vision.panels import Region
 
 _SURE = 0.6  # minimum score of a detected face
 FaceBox = tuple[float, float, float, float]
-Shares = NDArray[np.float64]
 PictureKind = Literal[
     "", "photograph", "drawing or screenshot", "screenshot", "screenshot of a chat", "text only"
 ]
