@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import tomllib
 from datetime import date
@@ -89,6 +90,25 @@ def test_a_tag_is_built_tried_and_published_without_a_stored_key() -> None:
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
     assert jobs["publish"]["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
     assert "secrets." not in text
+
+
+def test_a_release_names_the_addresses_of_the_repository_that_publishes_it(tmp_path: Path) -> None:
+    jobs = yaml.safe_load(read(".github/workflows/release.yml"))["jobs"]
+    steps = [step for step in jobs["build"]["steps"] if "run" in step]
+    assert steps[0]["env"] == {"HOME_PAGE": "${{ github.server_url }}/${{ github.repository }}"}
+    assert steps[1]["run"].startswith("make dist")
+    (tmp_path / "pyproject.toml").write_text(read("pyproject.toml"), encoding="utf-8")
+    home = "https://git.example.org/lab/memantics"
+    subprocess.run(
+        ["sh", "-ec", steps[0]["run"]], cwd=tmp_path, env={"HOME_PAGE": home}, check=True
+    )
+    text = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text)["project"]["urls"] == {
+        "Homepage": home,
+        "Documentation": f"{home}/tree/main/docs",
+        "Changelog": f"{home}/blob/main/CHANGELOG.md",
+        "Issues": f"{home}/issues",
+    }
 
 
 def test_a_bound_of_this_year_says_why() -> None:
