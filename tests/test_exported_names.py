@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 
@@ -174,6 +175,20 @@ def test_the_list_is_what_is_promised() -> None:
 def test_every_name_is_there_and_documented(name: str) -> None:
     found = getattr(mm, name)
     assert name == "__version__" or inspect.getdoc(found)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name[0].islower()])
+def test_a_function_names_every_parameter_its_result_and_an_example(name: str) -> None:
+    function = getattr(mm, name)
+    if not inspect.isfunction(function):
+        return
+    told = inspect.getdoc(function) or ""
+    for parameter in inspect.signature(function).parameters.values():
+        assert parameter.kind is not inspect.Parameter.VAR_KEYWORD, "options are parameters"
+        assert parameter.annotation is not inspect.Parameter.empty
+        assert re.search(rf"\b{parameter.name}\b", told), f"{parameter.name} has no description"
+    assert "Returns:" in told
+    assert ">>>" in told
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -156,14 +156,7 @@ async def reappraise_async(
     ocr: RememberingOcr | None = None,
     progress: ProgressWatch | None = None,
 ) -> Reappraisal | Results:
-    """Reappraise one meme or several (async version of :func:`reappraise`).
-
-    See :func:`reappraise` for arguments, result and errors.
-
-    Example:
-        >>> asyncio.run(mm.reappraise_async("meme.png")).status
-        'declined'
-    """
+    """Reappraise one meme or several, as :func:`reappraise` does; both have one documentation."""
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
     if alone and paths[0].is_dir():
@@ -267,6 +260,9 @@ def reappraise(
         progress=progress,
     )
     return run_sync(waiting)
+
+
+reappraise_async.__doc__ = reappraise.__doc__
 
 
 def find_memes(paths: Sequence[Path]) -> list[Meme]:

@@ -279,13 +279,7 @@ async def analyze_async(
     calls: CallSettings | None = None,
     progress: ProgressWatch | None = None,
 ) -> Analysis | Analyses:
-    """Analyse one meme or several (async version of :func:`analyze`).
-
-    See :func:`analyze` for arguments, result and errors.
-
-    Example:
-        >>> found = asyncio.run(mm.analyze_async("meme.png"))
-    """
+    """Analyse one meme or several, as :func:`analyze` does; both have the same documentation."""
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
     memes, settings = _name_memes(paths), settings or AnalyzeSettings()
@@ -381,6 +375,9 @@ def analyze(
         progress=progress,
     )
     return run_sync(waiting)
+
+
+analyze_async.__doc__ = analyze.__doc__
 
 
 def _name_memes(images: Sequence[Path]) -> list[Meme]:
