@@ -42,6 +42,7 @@ from memantics.metrics.aggregation import AnnotatedLabel, dawid_skene, mace
 
 _PLACEHOLDER = re.compile(r"\{(.+?)\}")
 _SHOWN = 10  # missing images that a note names
+_PROBED = 20  # rows of each file that are read before a config is accepted
 _YES, _NO = ("1", "1.0", "true", "yes"), ("", "0", "0.0", "false", "no")
 
 
@@ -257,8 +258,8 @@ def _aggregate(
     return chosen
 
 
-def probe_dataset_config(config: DatasetConfig, source: Source, rows: int = 20) -> None:
-    """Read the first rows of each file; raise an error if they differ from the config.
+def probe_dataset_config(config: DatasetConfig, source: Source) -> None:
+    """Read the first 20 rows of each file; raise an error if they differ from the config.
 
     Some file must have the column of each label: unlabelled splits may lack it.
     """
@@ -270,7 +271,7 @@ def probe_dataset_config(config: DatasetConfig, source: Source, rows: int = 20) 
         for count, (_, (_, row, _)) in enumerate(_walk(config, source, found[index:][:1]), 1):
             probed = _Row(config, *found[index], count, row)
             absent = {column for column in absent if probed.find_cell(column) is None}
-            if count >= rows:
+            if count >= _PROBED:
                 break
     if absent:
         raise DataError(source.root, f"no file has the column {sorted(absent)[0]!r}")

@@ -90,10 +90,9 @@ def open_regular_text(
     encoding: str = "utf-8",
     *,
     newline: str | None = None,
-    limit: int = LARGEST_STREAM,
 ) -> io.TextIOWrapper:
     """Open a file that a user named for reading text; see :func:`open_regular`."""
-    return io.TextIOWrapper(open_regular(path, limit), encoding=encoding, newline=newline)
+    return io.TextIOWrapper(open_regular(path), encoding=encoding, newline=newline)
 
 
 def read_regular(path: str | os.PathLike[str], limit: int = LARGEST_FILE) -> bytes:

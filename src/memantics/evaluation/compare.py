@@ -56,7 +56,6 @@ __all__ = [
     "Side",
     "SuiteComparison",
     "compare",
-    "compare_all",
     "compare_sides",
     "contrast",
     "open_run",
@@ -127,15 +126,8 @@ def compare(
         raise InputError(
             "compare needs at least two runs, not one", hint="give two or more run directories"
         )
-    return compare_all([first, second], metrics=metrics)[0]
-
-
-def compare_all(
-    runs: ComparedRuns, *, metrics: MetricsFlag = (), against_first: AgainstFirst = False
-) -> list[Comparison]:
-    """Compare every pair of runs, or each run with the first; correct p-values over all of them."""
-    sides = [open_run(find_folder(run)) for run in runs]
-    return compare_sides(sides, metrics, against_first=against_first)
+    sides = [open_run(find_folder(run)) for run in (first, second)]
+    return compare_sides(sides, metrics)[0]
 
 
 def group_runs(runs: Sequence[RunLike]) -> tuple[tuple[Board, ...], dict[Path, tuple[Run, ...]]]:

@@ -349,16 +349,14 @@ def split_confusions(tables: Floats | Ints) -> tuple[Floats, Floats, Floats]:
     return np.asarray(hits, float), tables.sum(-2, dtype=float), tables.sum(-1, dtype=float)
 
 
-def place_macro_f1(
-    gold: Ints, said: Ints, count: int, over: AveragedClasses = "occurring"
-) -> float:
+def place_macro_f1(gold: Ints, said: Ints, count: int) -> float:
     """Macro-F1 of class indices among ``count`` classes; NaN without items.
 
     >>> place_macro_f1(np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
     0.6666666666666666
     """
     cells = np.bincount(gold * count + said, minlength=count * count).reshape(count, count)
-    return float(macro_f1(*split_confusions(np.asarray(cells, np.int64)), over))
+    return float(macro_f1(*split_confusions(np.asarray(cells, np.int64)), "occurring"))
 
 
 def _occur(hits: Floats, claims: Floats, members: Floats) -> NDArray[np.bool_]:

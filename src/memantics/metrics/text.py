@@ -468,9 +468,9 @@ def find_best_constant(
     return Constant(found.text, math.fsum(best) / len(best))
 
 
-def find_constant_text(references: Sequence[Sequence[str]], stem: Stem | None = None) -> str | None:
+def find_constant_text(references: Sequence[Sequence[str]]) -> str | None:
     """Return only the best constant reply, without its mean score, which is slow to compute."""
-    found = _search(_thin_out([texts for texts in references if texts]), stem)
+    found = _search(_thin_out([texts for texts in references if texts]), None)
     return found.text if found else None
 
 

@@ -259,11 +259,10 @@ def cross_validate(
     split: FoldScheme,
     count: int | None = None,
     on_fold: FoldWatch = _ignore,
-    seed: int = 0,
 ) -> HeldOutStudy:
     """Cross-validate a detector; labels of the test fold are removed before prediction."""
     need_labels(examples, "the data")
-    folds = split_examples(examples, split, count or DEFAULT_FOLDS[split], seed)
+    folds = split_examples(examples, split, count or DEFAULT_FOLDS[split])
     _check(examples, folds)
     start = time.perf_counter()
 

@@ -181,12 +181,12 @@ def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[D
 
 
 def queue_label_issues(
-    data: Loaded, issues: Sequence[LabelIssue], folder: Path, *, warning: str = "", seed: int = 0
+    data: Loaded, issues: Sequence[LabelIssue], folder: Path, *, warning: str = ""
 ) -> int:
     """Write a review queue: the top label issues mixed with as many random memes."""
     first = {issue.id: rank for rank, issue in enumerate(issues[:FIRST], 1)}
     rest = [place for place, example in enumerate(data.examples) if example.id not in first]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     drawn = {
         data.examples[rest[n]].id
         for n in rng.choice(len(rest), min(OTHERS, len(rest)), replace=False).tolist()

@@ -66,14 +66,14 @@ class Augmented:
     origins: tuple[int, ...]
 
 
-def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> Augmented:
+def augment(examples: Sequence[Example], share: float = 0.3) -> Augmented:
     """Add obfuscated copies of a proportion ``share`` of the examples, with their labels.
 
     Homophones are chosen among the characters of the data, which is fast and needs no other
     package. Copies get new ids. Random characters are obfuscated, since no trained detector can
     select the important ones yet.
     """
-    pick = random.Random(seed)
+    pick = random.Random(0)
     chosen = pick.sample(range(len(examples)), int(share * len(examples)))
     alike = _group_sounds(examples) if chosen else {}
     copies = []

@@ -152,7 +152,6 @@ def measure_evasion(
     examples: Sequence[Example],
     embedder: Embedder | None = None,
     most: int = 200,
-    seed: int = 0,
 ) -> tuple[Evasion, ...]:
     """Measure recall after obfuscating the characters with the highest contribution to harm.
 
@@ -162,14 +161,14 @@ def measure_evasion(
     harmful = [e for e in examples if e.label == 1 and e.text.strip()]
     if not harmful:
         raise InputError("the data have no harmful meme with a text", hint="give labelled memes")
-    chosen = random.Random(seed).sample(harmful, min(most, len(harmful)))
+    chosen = random.Random(0).sample(harmful, min(most, len(harmful)))
     targets = [pick_targets(detector, example, embedder) for example in chosen]
     found = [_measure(detector, "none", chosen, embedder)]
     for name, attack in ATTACKS.items():
         if name == "traditional script" and find_converter("s2t") is None:
             continue
         obfuscated = [
-            replace(example, text=attack(clean(example.text), letters, seed))
+            replace(example, text=attack(clean(example.text), letters, 0))
             for example, letters in zip(chosen, targets, strict=True)
         ]
         found.append(_measure(detector, name, obfuscated, embedder))

@@ -250,12 +250,12 @@ async def open_form(
         yield form
 
 
-async def read_form(request: Request, fields: int, most: int = FORM_BYTES) -> FormData:
-    """Read a form without files: at most ``most`` bytes; a long one is parsed on a thread."""
+async def read_form(request: Request, fields: int) -> FormData:
+    """Read a form without files: at most ``FORM_BYTES``; a long one is parsed on a thread."""
     body = bytearray()
     async for piece in request.stream():
         body += piece
-        if len(body) > most:
+        if len(body) > FORM_BYTES:
             raise TooLarge
     data = bytes(body)
     if len(data) <= _SHORT:

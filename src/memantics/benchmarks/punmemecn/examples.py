@@ -95,13 +95,13 @@ def authors_orders() -> dict[str, ChatOptionOrder]:
     return orders
 
 
-def seeded_order(chat: str, seed: int, options: int = 4) -> ChatOptionOrder:
+def seeded_order(chat: str, seed: int) -> ChatOptionOrder:
     """Return the order of options of Memantics, which depends only on the chat's id and the seed.
 
     >>> seeded_order("chat_00001", 2025) == seeded_order("chat_00001", 2025)
     True
     """
-    order = list(range(options))
+    order = list(range(4))
     random.Random(f"{seed}:{chat}").shuffle(order)
     return tuple(order)
 

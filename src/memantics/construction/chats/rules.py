@@ -20,7 +20,6 @@ from memantics.benchmarks.chats import ChatTopic, Turn, WrittenChat
 from memantics.core.language import UNKNOWN, count_scripts, guess_language, has_dense_script
 from memantics.core.memes import Meme
 from memantics.core.text import cut_chinese
-from memantics.metrics.text import WordSplitter
 from memantics.models.drafts import DraftSource
 from memantics.models.embedded.encoder import Vectors
 
@@ -135,13 +134,8 @@ class BrokenRule:
         return f"{self.rule}: {self.detail}"
 
 
-def find_broken(
-    said: WrittenChat,
-    subject: ChatSubject,
-    most: int = MOST,
-    words: WordSplitter | None = None,
-) -> list[BrokenRule]:
-    """Return every rule that a chat breaks; ``words`` splits text into words.
+def find_broken(said: WrittenChat, subject: ChatSubject, most: int = MOST) -> list[BrokenRule]:
+    """Return every rule that a chat breaks.
 
     >>> from pathlib import Path
     >>> from memantics.core.memes import Meme
@@ -157,7 +151,7 @@ def find_broken(
         _search(said.turns, _MARKUP, "markup", "write plain words, not {0!r}"),
         _search(said.turns, _MENTION, "mention", "nobody speaks of pictures: {0!r}"),
         _check_caption(said.turns, subject),
-        _check_picture(said.turns, subject, words or cut_words),
+        _check_picture(said.turns, subject),
         _check_language(said, subject),
         _check_repeats(said.turns),
     )
@@ -236,27 +230,25 @@ def _pieces(text: str, joint: str) -> list[str]:
     return words if joint else list("".join(words))
 
 
-def _check_picture(
-    turns: Sequence[Turn], subject: ChatSubject, words: WordSplitter
-) -> BrokenRule | None:
+def _check_picture(turns: Sequence[Turn], subject: ChatSubject) -> BrokenRule | None:
     # A chat may mention the meaning of the meme, but not what only the image shows.
-    seen = find_seen(subject, words)
+    seen = find_seen(subject)
     for turn in turns:
-        told = seen & _content(turn.text, words)
+        told = seen & _content(turn.text)
         if told:
             return BrokenRule("picture", f"{sorted(told)[0]!r} gives the picture away")
     return None
 
 
-def find_seen(subject: ChatSubject, words: WordSplitter) -> frozenset[str]:
+def find_seen(subject: ChatSubject) -> frozenset[str]:
     """Return the words that describe the image but do not occur in the meaning of the meme."""
-    known = _content(subject.meaning, words)
-    return frozenset(_content(subject.picture, words) - known)
+    known = _content(subject.meaning)
+    return frozenset(_content(subject.picture) - known)
 
 
-def _content(text: str, words: WordSplitter) -> set[str]:
+def _content(text: str) -> set[str]:
     found = set()
-    for word in words(unicodedata.normalize("NFKC", text).casefold()):
+    for word in cut_words(unicodedata.normalize("NFKC", text).casefold()):
         stripped = word.strip()
         shortest = 2 if has_dense_script(stripped) else 4
         if len(stripped) >= shortest and stripped.isalpha() and stripped not in _plain_words():

@@ -178,9 +178,7 @@ class _Said(Lenient):
     explanation: str
 
 
-def make_explanation_step(
-    case: DecisionCase, policy: Policy, language: str, *, attempts: int = 3
-) -> Step[str]:
+def make_explanation_step(case: DecisionCase, policy: Policy, language: str) -> Step[str]:
     """Build the step that lets a model word the explanation; a text with faults is rejected."""
     plain = explain_decision(case, policy, language)
     content = case.text or ""
@@ -204,7 +202,7 @@ def make_explanation_step(
     schema = drafts.record(explanation=drafts.text(_LONGEST))
     form = Form("", (), language, "json")
     request = Request((Message("user", (body,)),), form, Sampling(), schema)
-    return Step(f"{case.decision.id}/explain", request, read, attempts)
+    return Step(f"{case.decision.id}/explain", request, read)
 
 
 def word_explanation(

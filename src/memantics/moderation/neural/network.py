@@ -105,14 +105,14 @@ def kept_encoders(folder: Path) -> Backbones:
     return Backbones(text, here["image"], here["clip"], from_scratch=True)
 
 
-def make_scratch(texts: Iterable[str], folder: Path, least: int = 2) -> Path:
+def make_scratch(texts: Iterable[str], folder: Path) -> Path:
     """Write the config of a small BERT and a character vocabulary of the given texts.
 
-    ``texts`` must be training texts only. Characters that occur less than ``least`` times map to
+    ``texts`` must be training texts only. Characters that occur only once map to
     the unknown token.
     """
     letters = Counter(letter for text in texts for letter in text.lower() if not letter.isspace())
-    known = sorted(letter for letter, count in letters.items() if count >= least)
+    known = sorted(letter for letter, count in letters.items() if count > 1)
     words = [*MARKS, *known, *(f"##{letter}" for letter in known)]
     vocabulary = {word: place for place, word in enumerate(words)}
     folder.mkdir(parents=True, exist_ok=True)

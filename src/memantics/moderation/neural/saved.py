@@ -238,13 +238,13 @@ class DeployedDetector(NeuralDetector):
         return chances
 
 
-def open_deployed(path: Path, threads: int = 0) -> DeployedDetector:
+def open_deployed(path: Path) -> DeployedDetector:
     """Open an exported file."""
     try:
         data = read_regular(path, _LARGEST)
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    return open_export(data, str(path), threads)
+    return open_export(data, str(path))
 
 
 def open_export(data: bytes, name: str, threads: int = 0) -> DeployedDetector:
@@ -348,7 +348,7 @@ def is_neural(path: Path) -> bool:
         return False
 
 
-def open_neural(path: Path, device: str = "auto") -> NeuralDetector:
+def open_neural(path: Path) -> NeuralDetector:
     """Open a detector: a folder (needs PyTorch) or an exported file."""
     if path.is_file():
         return open_deployed(path)
@@ -356,7 +356,7 @@ def open_neural(path: Path, device: str = "auto") -> NeuralDetector:
         raise InputError(
             f"no detector at {path}", hint="train one with 'memantics detector train-neural'"
         )
-    return load_neural(path, device)
+    return load_neural(path)
 
 
 def predict_neural(detector: NeuralDetector, examples: Sequence[Example]) -> NeuralPredictions:

@@ -76,12 +76,11 @@ def load_heads() -> dict[str, NegativeHead]:
     }
 
 
-def estimate_negative(captions: Sequence[str], *, listed: bool | None = None) -> NegativeEstimate:
+def estimate_negative(captions: Sequence[str]) -> NegativeEstimate:
     """Estimate whether the captions of a meme are negative, by word lists and a classifier.
 
     Args:
         captions: The captions of one meme, in reading order.
-        listed: The finding of the word lists, if it is already known.
 
     Returns:
         The findings of both; see :class:`NegativeEstimate`.
@@ -92,7 +91,7 @@ def estimate_negative(captions: Sequence[str], *, listed: bool | None = None) ->
     """
     text = " ".join(captions)
     head = load_heads()["zh" if has_chinese(text) else "en"]
-    found = understand(captions).negative if listed is None else listed
+    found = understand(captions).negative
     plain = clean_caption(" ".join(map(read_caption, captions)))
     probability = None
     if plain:

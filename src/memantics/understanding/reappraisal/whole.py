@@ -52,12 +52,10 @@ def write_instruction(wish: EditWish) -> str:
     )
 
 
-async def edit_whole(wish: EditWish, image: Path, editor: Editor, seed: int = 0) -> bytes:
+async def edit_whole(wish: EditWish, image: Path, editor: Editor) -> bytes:
     """Edit a whole image; return a PNG file of the source's size."""
     source = decode(await asyncio.to_thread(read_bytes, image), image.name)
-    request = EditRequest(
-        encode_png(source), b"", write_instruction(wish), wish.target_emotion, seed
-    )
+    request = EditRequest(encode_png(source), b"", write_instruction(wish), wish.target_emotion, 0)
     made = decode(await editor.edit(request), f"{wish.id} (edited)").convert("RGB")
     if made.size != source.size:
         made = made.resize(source.size, Image.Resampling.LANCZOS)
