@@ -94,10 +94,10 @@ def cross_validate(samples: Sequence[Sample]) -> float:
 
     scores: dict[int, float] = {}
     for fold in range(FOLDS):
-        judge = fit([own for own in samples if fold_of(own.group) != fold])
-        for number, own in enumerate(samples):
-            if fold_of(own.group) == fold:
-                scores[number] = judge(own.text)
+        judge = fit([sample for sample in samples if fold_of(sample.group) != fold])
+        for number, one in enumerate(samples):
+            if fold_of(one.group) == fold:
+                scores[number] = judge(one.text)
     order = sorted(scores)
     return float(roc_auc_score([samples[n].kind for n in order], [scores[n] for n in order]))
 

@@ -166,7 +166,10 @@ def measure(folder: Path, repeats: int) -> Result:
         for kind in CONTESTANTS:
             runs[kind].append(run(kind, folder))
     cpu = {
-        kind: {step: median(own[step] for own in measurements) for step in measurements[0]}
+        kind: {
+            step: median(measurement[step] for measurement in measurements)
+            for step in measurements[0]
+        }
         for kind, measurements in runs.items()
     }
     ours, theirs, whole = cpu["store"], cpu["rdflib"], cpu["import"]
@@ -205,8 +208,8 @@ def show(result: Result) -> str:
         f"{'':<44}{'load, CPU s':>12}{'query, CPU s':>14}{'rows':>7}",
     ]
     lines += [
-        f"{names[kind]:<44}{own['load']:>12.3f}{own['query']:>14.4f}{own['rows']:>7.0f}"
-        for kind, own in result.cpu_s.items()
+        f"{names[kind]:<44}{one['load']:>12.3f}{one['query']:>14.4f}{one['rows']:>7.0f}"
+        for kind, one in result.cpu_s.items()
     ]
     lines += ["", f"{'target':<44}{'figure':>12}{'target':>8}"]
     lines += [

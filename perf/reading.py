@@ -63,7 +63,7 @@ class Reader:
         started = time.process_time()
         text = self.read(data, meme.path.name).text
         self.cpu += time.process_time() - started
-        wanted, held = (count_letters(own) for own in (meme.text, text))
+        wanted, held = (count_letters(one) for one in (meme.text, text))
         self.texts.append(text)
         self.found.append((wanted & held).total())
         self.wanted.append(wanted.total())

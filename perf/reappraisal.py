@@ -159,7 +159,7 @@ def show(title: str, measurements: Measurements) -> None:
         flaw.check for result in flawed if result.checks for flaw in result.checks.flaws
     )
     checks = [result.checks for _, result in done if result.checks is not None]
-    captions = [each for own in checks for each in own.captions]
+    captions = [each for check in checks for each in check.captions]
     up = [after > before for _, before, after in measurements.moved]
     told = [
         (source, result) for source, result in done if source.emotion and result.feeling is not None
@@ -183,7 +183,7 @@ def show(title: str, measurements: Measurements) -> None:
         ("captions on a background box", sum(c.background_box for c in captions)),
         ("caption-region IoU (OCR boxes), median", show_median([c.overlap for c in captions])),
         ("caption-region IoU (ink), median", show_median([c.ink_overlap for c in captions])),
-        ("panel count changed", sum(not own.panels_kept for own in checks)),
+        ("panel count changed", sum(not one.panels_kept for one in checks)),
         ("pixels changed outside masks, most", max((c.changed_outside for c in checks), default=0)),
         ("pixels changed inside masks, median", show_median([c.changed_inside for c in checks])),
         ("round trip, memes", len(measurements.again)),
@@ -206,10 +206,10 @@ def show(title: str, measurements: Measurements) -> None:
 
 def summarise(language: str, corpora: Sequence[Measurements]) -> bool:
     """Print what is wanted of a language beside what was found; whether all of it is met."""
-    results = [pair for own in corpora for pair in own.results]
+    results = [pair for one in corpora for pair in one.results]
     done = [result for _, result in results if result.status == "done"]
     read = [c.read for result in done if result.checks for c in result.checks.captions]
-    up = [after > before for own in corpora for _, before, after in own.moved]
+    up = [after > before for each in corpora for _, before, after in each.moved]
     particles = sum(len(own.particles) for own in corpora)
     crashes = sum(len(own.crashes) for own in corpora)
     print(f"\n{language}, all corpora: {len(results)} memes, {len(done)} done")
@@ -313,14 +313,14 @@ def time_one(path: Path, words: str) -> None:
 def write_pairs(sheet: Path, titled: Mapping[str, Measurements]) -> None:
     """Write fifty pairs to rate, and how the memes of each corpus ended."""
     made = [
-        (title, own.texts[result.meme], result)
-        for title, own in titled.items()
-        for _, result in own.results
+        (title, one.texts[result.meme], result)
+        for title, one in titled.items()
+        for _, result in one.results
         if result.drawn
     ]
     endings = {
-        title: Counter(str(result.status) for _, result in own.results)
-        for title, own in titled.items()
+        title: Counter(str(result.status) for _, result in each.results)
+        for title, each in titled.items()
     }
     write_sheet(sheet, made, PAIRS_RATED, endings)
 
@@ -372,7 +372,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 found.setdefault(language, []).append(measurements)
     if chosen.sheet:
         write_pairs(chosen.sheet, titled)
-    met = [summarise(language, own) for language, own in found.items()]
+    met = [summarise(language, one) for language, one in found.items()]
     return 0 if all(met) else 1
 
 

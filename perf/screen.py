@@ -168,9 +168,9 @@ def check_once(out: Path, rows: int) -> None:
     """Each row once: ids are the numbers from 0."""
     seen = bytearray(rows)
     for table in read_tables(out, ("id",)):
-        for own in table["id"].to_pylist():
-            assert not seen[int(own)], f"{own} came twice"
-            seen[int(own)] = 1
+        for one in table["id"].to_pylist():
+            assert not seen[int(one)], f"{one} came twice"
+            seen[int(one)] = 1
     assert all(seen), "a row is missing"
 
 

@@ -24,7 +24,7 @@ def tag_length(text: str) -> str:
     >>> tag_length("你好"), tag_length("one two three four five six seven eight nine")
     ('short', 'medium')
     """
-    han = sum("\u3400" <= own <= "\u9fff" for own in text)
+    han = sum("\u3400" <= one <= "\u9fff" for one in text)
     size = han if han else 1.5 * len(text.split())
     return "short" if size <= 8 else "medium" if size <= 24 else "long"
 
@@ -33,8 +33,13 @@ def tag_length(text: str) -> str:
 def read_puns() -> list[Row[CaptionSample]]:
     """Read PunMemeCN; a group is a pun with the two memes that were made from it."""
     return [
-        Row(own.name, own.group, own, {"kind": _name_kind(own), "length": tag_length(own.caption)})
-        for own in read_samples(_folder("punmemecn"))
+        Row(
+            sample.name,
+            sample.group,
+            sample,
+            {"kind": _name_kind(sample), "length": tag_length(sample.caption)},
+        )
+        for sample in read_samples(_folder("punmemecn"))
     ]
 
 
@@ -88,12 +93,12 @@ def read_emotions() -> list[Row[dict[str, str]]]:
     listed = rows if isinstance(rows, list) else list(rows.values())
     return [
         Row(
-            str(own["id"]),
-            name_group(str(own["text"])) or str(own["id"]),
-            own,
-            {"length": tag_length(str(own["text"])), "language": _language(str(own["text"]))},
+            str(one["id"]),
+            name_group(str(one["text"])) or str(one["id"]),
+            one,
+            {"length": tag_length(str(one["text"])), "language": _language(str(one["text"]))},
         )
-        for own in listed
+        for one in listed
     ]
 
 
@@ -104,13 +109,13 @@ def _language(text: str) -> str:
 def _type(name: str) -> Type:
     from memantics.moderation.examples import TYPES
 
-    return next(own for own in TYPES if own == name)
+    return next(one for one in TYPES if one == name)
 
 
 def _modality(name: str | None) -> Modality | None:
     from memantics.moderation.examples import MODALITIES
 
-    return next((own for own in MODALITIES if own == name), None)
+    return next((modality for modality in MODALITIES if modality == name), None)
 
 
 def _folder(name: str) -> Path:

@@ -56,8 +56,8 @@ def read_all() -> dict[str, list[Captioned]]:
         ],
         "mer_bench": [Captioned(r.id, r.group, clean(r.content["text"])) for r in read_emotions()],
         **{
-            name: [Captioned(r.id, r.group, clean(r.content.text)) for r in read_label(name, own)]
-            for name, own in labels.items()
+            name: [Captioned(r.id, r.group, clean(r.content.text)) for r in read_label(name, one)]
+            for name, one in labels.items()
         },
     }
 

@@ -85,7 +85,7 @@ def tabulate_recall(verdicts: dict[str, list[Verdict]]) -> str:
     for name, said in groups.items():
         seen = [understand(verdict.caption, ["en"]) for verdict in said]
         rates = (
-            sum(bool(own.foreign or own.also) for own in seen),
+            sum(bool(one.foreign or one.also) for one in seen),
             sum(names_language(verdict) for verdict in said),
             sum(verdict.outcome == REVIEW for verdict in said),
         )
@@ -107,7 +107,7 @@ def main() -> int:
     parts = {
         "Hateful Memes, looked at": [e.text for e in looked],
         "Hateful Memes, unseen": [e.text for e in unseen],
-        "MemeIntent": [str(own["text"]) for own in intents.values()],
+        "MemeIntent": [str(intent["text"]) for intent in intents.values()],
         "sample data, English": [m["text"] for m in sample if m.get("language") == "en"],
     }
     for name, texts in parts.items():

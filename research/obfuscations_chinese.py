@@ -141,7 +141,7 @@ def main(chosen: Sequence[str] = ()) -> int:
     sure = [e.text for e, hit in zip(tried, flat, strict=True) if e.label and hit]
     sure = random.Random(1).sample(sure, min(TEXTS, len(sure)))
     telling = {text: find_telling(detector, text) for text in sure}
-    control = [text for text, own in zip(calm, quick, strict=True) if own.outcome == "harmless"]
+    control = [text for text, each in zip(calm, quick, strict=True) if each.outcome == "harmless"]
     telling |= {text: find_telling(detector, text) for text in control[:TEXTS]}
     for title, table in (("known", OBFUSCATIONS), ("unseen generators", UNSEEN)):
         total: Counter[str] = Counter()

@@ -77,7 +77,7 @@ def main() -> int:
             f" {reviewed}; flagged {sum(one.outcome == 'harmful' for one in found)}\n"
         )
         said = _ask(detector, harmful, point)
-        caught = [one for one, own in zip(harmful, said, strict=True) if own.flagged][:TEXTS]
+        caught = [one for one, each in zip(harmful, said, strict=True) if each.flagged][:TEXTS]
         for name, generator in GENERATORS.items():
             draw = Draw(name)
             shown = [Example(one.id, generator(one.text, draw)) for one in caught]

@@ -64,7 +64,7 @@ def read_examples(data: str) -> list[Example]:
     """Read the texts of a development set with their labels, one meme per text."""
     if data == "toxicn_mm":
         rows = {row.group: row.content for row in take_development_set(data, read_harm())}
-        return [Example(own.id, own.text, label=own.label) for own in rows.values() if own.text]
+        return [Example(one.id, one.text, label=one.label) for one in rows.values() if one.text]
     listed = {row.group: row for row in take_development_set(data, read_hateful())}
     return [
         Example(row.id, str(row.content["text"]), label=int(row.tags["label"] == "hateful"))
@@ -118,7 +118,7 @@ def main() -> int:
             hits.setdefault(key, []).append(p <= LEVEL)
         named = {f"{name} {size}": round(p, 2) for (name, size), p in tested.items()}
         sys.stderr.write(f"{chosen.data}: seed {seed}, p-values {named}\n")
-    for (name, size), rejected in sorted(hits.items(), key=lambda own: own[0][1]):
+    for (name, size), rejected in sorted(hits.items(), key=lambda one: one[0][1]):
         low, high = wilson(sum(rejected), len(rejected)) or (0.0, 1.0)
         value = f"{100 * np.mean(rejected):.1f} % ({100 * low:.1f} to {100 * high:.1f})"
         print(f"| {chosen.data} | {CONDITIONS[name][0]} | {size} | {len(rejected)} | {value} |")

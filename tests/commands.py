@@ -74,7 +74,7 @@ class Shell:
                 main()
             except SystemExit as stop:
                 code = stop.code or 0
-        said, told = (own.buffer.getvalue().decode() for own in (out, err))
+        said, told = (one.buffer.getvalue().decode() for one in (out, err))
         return Ran(code if isinstance(code, int) else 1, said, told)
 
     def _run_alone(self, *arguments: str | Path, **environment: str) -> Ran:
@@ -143,8 +143,8 @@ def forget() -> None:
     for name, module in list(sys.modules.items()):
         package, room = [*name.split("."), ""][:2]
         if package == "memantics" and room not in _LASTING and name not in _LASTING_MODULES:
-            for own in list(vars(module).values()):
-                if clear := getattr(own, "cache_clear", None):
+            for var in list(vars(module).values()):
+                if clear := getattr(var, "cache_clear", None):
                     clear()
 
 

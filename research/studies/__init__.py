@@ -12,7 +12,7 @@ from research.protocol import Study
 
 def find_studies() -> list[Study[Any]]:
     """List all studies, in the order of their modules."""
-    names = sorted(own.name for own in iter_modules(__path__))
+    names = sorted(module.name for module in iter_modules(__path__))
     return [study for name in names for study in import_module(f"{__name__}.{name}").STUDIES]
 
 

@@ -35,13 +35,13 @@ def read_label(name: str, label: str) -> list[Row[LabelledMeme]]:
     release = benchmark.open(Source("release", DATA / name))
     return [
         Row(
-            own.id,
-            own.group or name_group(own.text) or own.id,
-            own,
-            {"label": own.labels[0], "length": tag_length(own.text)},
+            one.id,
+            one.group or name_group(one.text) or one.id,
+            one,
+            {"label": one.labels[0], "length": tag_length(one.text)},
         )
-        for own in benchmark.plugin.labels[label].read(release)
-        if own.text.strip()
+        for one in benchmark.plugin.labels[label].read(release)
+        if one.text.strip()
     ]
 
 
@@ -59,14 +59,14 @@ def judge(
     return {
         "label": [
             Case(
-                own.id,
-                rows[own.id].group,
+                one.id,
+                rows[one.id].group,
                 found.gold[place][0],
-                own.label,
-                own.probability,
-                rows[own.id].tags,
+                one.label,
+                one.probability,
+                rows[one.id].tags,
             )
-            for place, own in enumerate(said)
+            for place, one in enumerate(said)
         ]
     }
 
@@ -101,7 +101,7 @@ def _label_hate(row: Row[dict[str, object]]) -> LabelledMeme:
 
 
 def _list(value: object) -> list[str]:
-    return [str(own) for own in value if "empty" not in str(own)] if isinstance(value, list) else []
+    return [str(one) for one in value if "empty" not in str(one)] if isinstance(value, list) else []
 
 
 def _study(name: str, label: str, preset: str, exposure: str = EXPOSURE) -> Study[LabelledMeme]:

@@ -61,8 +61,8 @@ def measure(
     said = detector.predict(examples, embedder)
     found = {"harmful": _list_cases(asked, said)}
     found["types"] = [
-        Case(row.id, row.group, str(row.content.type), own.type, None, row.tags)
-        for row, own in zip(asked, said, strict=True)
+        Case(row.id, row.group, str(row.content.type), one.type, None, row.tags)
+        for row, one in zip(asked, said, strict=True)
         if row.content.type is not None
     ]
     alone = detector.predict(_strip(examples), embedder)
@@ -83,9 +83,9 @@ def _obfuscation(
     plain = [row.content for row in chosen]
     hidden = [
         replace(
-            own, text=swap_homophones(clean(own.text), pick_targets(detector, own, embedder), 0)
+            one, text=swap_homophones(clean(one.text), pick_targets(detector, one, embedder), 0)
         )
-        for own in plain
+        for one in plain
     ]
     parts = {
         "not obfuscated": plain,
@@ -94,18 +94,18 @@ def _obfuscation(
         "homophones, text only": _strip(hidden),
     }
     return {
-        name: _list_cases(chosen, detector.predict(own, embedder)) for name, own in parts.items()
+        name: _list_cases(chosen, detector.predict(each, embedder)) for name, each in parts.items()
     }
 
 
 def _strip(examples: Sequence[Example]) -> list[Example]:
-    return [replace(own, text_caption="", image_caption="") for own in examples]
+    return [replace(example, text_caption="", image_caption="") for example in examples]
 
 
 def _list_cases(rows: Sequence[Row[Example]], said: Sequence[Prediction]) -> list[Case]:
     return [
-        Case(row.id, row.group, LABELS[row.content.label or 0], own.name, own.probability, row.tags)
-        for row, own in zip(rows, said, strict=True)
+        Case(row.id, row.group, LABELS[row.content.label or 0], one.name, one.probability, row.tags)
+        for row, one in zip(rows, said, strict=True)
     ]
 
 

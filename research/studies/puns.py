@@ -51,7 +51,7 @@ def _embed(caption: str) -> tuple[float, ...]:
 
 
 def _embed_all(captions: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    return np.array([_embed(own) for own in captions], np.float32)
+    return np.array([_embed(caption) for caption in captions], np.float32)
 
 
 def measure(
@@ -59,10 +59,10 @@ def measure(
 ) -> Cases:
     """Fit ranking, probabilities and thresholds on the known rows and predict the others."""
     rows = {"known": known, "asked": asked}
-    samples = {part: [row.content for row in own] for part, own in rows.items()}
-    found = {part: [analyze(own.caption, model) for own in samples[part]] for part in rows}
+    samples = {part: [row.content for row in one] for part, one in rows.items()}
+    found = {part: [analyze(sample.caption, model) for sample in samples[part]] for part in rows}
     order = fit_order(samples["known"], found["known"])
-    heard = {part: [own.reorder(order) for own in found[part]] for part in rows}
+    heard = {part: [each.reorder(order) for each in found[part]] for part in rows}
     lattice = load_lattice(model, None)
     plain = {part: gather(samples[part], heard[part], _embed_all) for part in rows}
     shown = {

@@ -61,7 +61,7 @@ def reply(form: Form) -> str:
 def answer(known: Sequence[Row[Asked]], asked: Sequence[Row[Asked]]) -> dict[str, list[Case]]:
     """Answer by the reader and by four trivial baselines."""
     common = Counter(row.content.gold for row in known).most_common(1)[0][0]
-    cases: dict[str, list[Case]] = {own: [] for own in (READER, MAJORITY, LONGEST, RANDOM, ALWAYS)}
+    cases: dict[str, list[Case]] = {one: [] for one in (READER, MAJORITY, LONGEST, RANDOM, ALWAYS)}
     for row in asked:
         form = row.content.form
         keys = _list_keys(form)
@@ -80,7 +80,7 @@ def answer(known: Sequence[Row[Asked]], asked: Sequence[Row[Asked]]) -> dict[str
 def _list_keys(form: Form) -> list[str]:
     keys = [""]
     for field in form.fields:
-        keys = [f"{own}-{option.key}".strip("-") for own in keys for option in field.options]
+        keys = [f"{key}-{option.key}".strip("-") for key in keys for option in field.options]
     return keys
 
 
@@ -90,7 +90,7 @@ def write(known: Sequence[Row[Asked]], asked: Sequence[Row[Asked]]) -> dict[str,
     for row in asked:
         said = {READER: reply(row.content.form), "constant sentence": SENTENCES["en"]}
         for name, text in said.items():
-            value = max(rouge_l(text, own).f1 for own in row.content.references)
+            value = max(rouge_l(text, reference).f1 for reference in row.content.references)
             cases[name].append(Case(row.id, row.group, "", None, value, row.tags))
     return cases
 
@@ -100,7 +100,7 @@ def _form(question: str, fields: tuple[Field, ...], text: str, language: str = "
 
 
 def _choice(name: str, *names: str) -> Field:
-    return Field(name, "choice", tuple(Option(own, own) for own in names))
+    return Field(name, "choice", tuple(Option(one, one) for one in names))
 
 
 def _open(name: str) -> Any:
@@ -113,15 +113,15 @@ def read_detection() -> Rows:
     field = _choice("label", "双关", "非双关")
     return [
         Row(
-            own.id,
-            own.group,
+            meme.id,
+            meme.group,
             Asked(
-                _form(detection.QUESTION["zh"], (field,), own.caption),
-                "双关" if own.is_pun else "非双关",
+                _form(detection.QUESTION["zh"], (field,), meme.caption),
+                "双关" if meme.is_pun else "非双关",
             ),
-            {"length": tag_length(own.caption)},
+            {"length": tag_length(meme.caption)},
         )
-        for own in _open("punmemecn").memes
+        for meme in _open("punmemecn").memes
     ]
 
 
@@ -130,21 +130,21 @@ def read_sentiment() -> Rows:
     """Read target and sentiment of each pun as one label."""
     words, names = sentiment.WORDS["zh"], sentiment.NAMES["zh"]
     fields = tuple(
-        _choice(names[part], *(words[own] for own in values))
+        _choice(names[part], *(words[value] for value in values))
         for part, values in sentiment.VALUES.items()
     )
     return [
         Row(
-            own.id,
-            own.group,
+            meme.id,
+            meme.group,
             Asked(
-                replace(_form(sentiment.QUESTION["zh"], fields, own.caption), reply="json"),
-                f"{words[own.target]}-{words[own.type]}",
+                replace(_form(sentiment.QUESTION["zh"], fields, meme.caption), reply="json"),
+                f"{words[meme.target]}-{words[meme.type]}",
             ),
-            {"target": own.target, "type": own.type},
+            {"target": meme.target, "type": meme.type},
         )
-        for own in _open("punmemecn").memes
-        if own.is_pun
+        for meme in _open("punmemecn").memes
+        if meme.is_pun
     ]
 
 
@@ -153,11 +153,11 @@ def read_chats(level: str) -> Rows:
     release = _open("punmemecn")
     memes_by_id, rows = release.by_id(), []
     for chat in release.chats(level):
-        memes = [chat.correct, *(own for _, own in chat.distractors)]
-        if not all(own in memes_by_id for own in memes):
+        memes = [chat.correct, *(one for _, one in chat.distractors)]
+        if not all(each in memes_by_id for each in memes):
             continue
         random.Random(f"{chat.id}, order of options").shuffle(memes)
-        field = letter_field([memes_by_id[own].caption for own in memes])
+        field = letter_field([memes_by_id[meme].caption for meme in memes])
         form = Form(CHAT["zh"], (field,), "zh", context={"history": write_history(chat)})
         gold = LETTERS[memes.index(chat.correct)]
         group = memes_by_id[chat.correct].group
@@ -169,13 +169,13 @@ def read_harm(label: str) -> Rows:
     """Read one label of ToxiCN MM: harm, type or target."""
     task = {"harm": "detection"}.get(label, label)
     if label == "type":
-        keys = {own: letter for letter, own in harm_task.LETTERS.items()}
+        keys = {one: letter for letter, one in harm_task.LETTERS.items()}
         texts = harm_task.TYPES["zh"]
     else:
         keys = dict((harm_task.VERDICTS if label == "harm" else harm_task.TARGET_NAMES)["zh"])
         texts = keys
-    kept = [own for own in keys if label != "target" or own != harm_task.NOBODY]
-    field = Field(task, "choice", tuple(Option(keys[own], texts[own]) for own in kept))
+    kept = [key for key in keys if label != "target" or key != harm_task.NOBODY]
+    field = Field(task, "choice", tuple(Option(keys[each], texts[each]) for each in kept))
     question = harm_task.QUESTIONS["zh"][task]
     return [
         Row(
@@ -199,20 +199,20 @@ def read_questions() -> Rows:
     groups = {row.id: row.group for row in read_label("mquest", "toxicity")}
     return [
         Row(
-            own.id,
-            groups.get(own.meme, own.meme),
+            question.id,
+            groups.get(question.meme, question.meme),
             Asked(
                 Form(
-                    own.question,
-                    (letter_field(own.options),),
-                    context={"text": texts.get(own.meme, "")},
+                    question.question,
+                    (letter_field(question.options),),
+                    context={"text": texts.get(question.meme, "")},
                 ),
-                LETTERS[own.answer],
+                LETTERS[question.answer],
             ),
-            {"dimension": own.dimension},
+            {"dimension": question.dimension},
         )
-        for own in release.questions("ten")
-        if own.answer is not None
+        for question in release.questions("ten")
+        if question.answer is not None
     ]
 
 
@@ -223,16 +223,16 @@ def read_intents() -> Rows:
     question = "What does the author do with this meme?"
     return [
         Row(
-            own.id,
-            name_group(own.text) or own.id,
+            meme.id,
+            name_group(meme.text) or meme.id,
             Asked(
-                replace(_form(question, field, own.text, "en"), reply="text"),
+                replace(_form(question, field, meme.text, "en"), reply="text"),
                 "",
-                tuple(own.intents),
+                tuple(meme.intents),
             ),
-            {"length": tag_length(own.text)},
+            {"length": tag_length(meme.text)},
         )
-        for own in _open("memeintent").memes()
+        for meme in _open("memeintent").memes()
     ]
 
 
@@ -249,7 +249,7 @@ def _few(read: Callable[[], Rows], most: int = 750) -> Callable[[], Rows]:
 def _study(name: str, read: Callable[[], Rows], metric: MetricSpec, *beside: str) -> Study[Asked]:
     data = name.partition("/")[0]
     judge = write if metric.metric == "mean" else answer
-    claims = tuple(Claim(own, metric) for own in (READER, *beside))
+    claims = tuple(Claim(one, metric) for one in (READER, *beside))
     return Study(f"reader {name}", data, read, judge, claims, _EXPOSURE)
 
 

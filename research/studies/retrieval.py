@@ -44,7 +44,7 @@ def _study(name: str, label: str) -> Study[LabelledMeme]:
         name,
         partial(read_label, name, label),
         compare,
-        tuple(Claim(own, MetricSpec("accuracy")) for own in (NEAREST, SHOWN, RANDOM, MAJORITY)),
+        tuple(Claim(one, MetricSpec("accuracy")) for one in (NEAREST, SHOWN, RANDOM, MAJORITY)),
         "Nothing was chosen on these data: encoder and threshold are older than the study.",
     )
 

@@ -116,7 +116,7 @@ def test_the_commands_of_a_page_run(page: Path, client: Path) -> None:
             if set(command) & set("|<>;&$`"):
                 ran = run_in_shell(shell, command.replace(SERVER, server.url), variables)
             else:
-                expanded = [own for word in words[1:] for own in expand(word, client)]
+                expanded = [part for word in words[1:] for part in expand(word, client)]
                 ran = shell.run(*expanded, **variables)
             # The server says "B" to everything: where that is no answer, the command says so.
             mute = ran.code == 1 and "replies could be parsed (" in ran.err

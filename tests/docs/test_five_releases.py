@@ -28,7 +28,7 @@ def test_the_guide_ends_in_a_table_that_latex_takes(
     with serve_in_background() as server:
         for command in commands(PAGE):
             words = shlex.split(command.replace(SERVER, server.url))
-            ran = shell.run(*(own for word in words[1:] for own in expand(word, client)))
+            ran = shell.run(*(part for word in words[1:] for part in expand(word, client)))
             assert ran.code == 0, f"{command}\n{ran.out}\n{ran.err}"
     forget()
     text = (client / "table.tex").read_text(encoding="utf-8")

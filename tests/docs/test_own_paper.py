@@ -25,8 +25,8 @@ FIELDS = ("id", "harmful", "type", "modality", "target")
 
 
 def test_ten_images_become_a_benchmark_a_detector_and_a_page(tmp_path: Path) -> None:
-    chosen = [own for own in pick_memes("zh", 200) if own.harm.harmful][:5]
-    chosen += [own for own in pick_memes("zh", 200) if not own.harm.harmful][:5]
+    chosen = [one for one in pick_memes("zh", 200) if one.harm.harmful][:5]
+    chosen += [each for each in pick_memes("zh", 200) if not each.harm.harmful][:5]
     (tmp_path / "memes").mkdir()
     with (tmp_path / "labels.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
@@ -64,7 +64,7 @@ def test_ten_images_become_a_benchmark_a_detector_and_a_page(tmp_path: Path) -> 
     assert [len(own) for own in parts] == [8, 2]
     lines = (tmp_path / "memes" / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
     votes = [json.loads(line) for line in lines]
-    assert {len(own["annotations"]) for own in votes} == {3}
+    assert {len(vote["annotations"]) for vote in votes} == {3}
     assert (tmp_path / "own_harm.zip").is_file()
     assert (tmp_path / "own_harm-audit.html").is_file()
     page = (tmp_path / "own_harm-paper.html").read_text(encoding="utf-8")

@@ -80,7 +80,7 @@ def test_the_sample_pack_is_valid(pack: ModelClient) -> None:
     assert ran.code == 0
     assert "79 graphs checked: 0 violations" in ran.out
     told = json.loads(pack.run("kb", "validate", "--json").out)
-    assert {own["severity"] for own in told["breaches"]} == {"Info"}
+    assert {one["severity"] for one in told["breaches"]} == {"Info"}
 
 
 def test_questions_get_tables_or_json(pack: ModelClient) -> None:

@@ -76,7 +76,7 @@ def test_cards_and_lanes_of_a_column_keep_their_distance(
         assert top <= route.end <= top + boxes[line.target].height
 
 
-@given(st.lists(st.tuples(st.floats(0, 99), st.floats(0, 99)).map(lambda own: tuple(sorted(own)))))
+@given(st.lists(st.tuples(st.floats(0, 99), st.floats(0, 99)).map(lambda one: tuple(sorted(one)))))
 def test_spans_of_one_track_do_not_touch(spans: list[tuple[float, float]]) -> None:
     tracks = assign_tracks(spans)
     for place, (low, high) in enumerate(spans):
@@ -99,7 +99,7 @@ def parse(knowledge: Knowledge) -> list[ElementTree.Element]:
     return [ElementTree.fromstring(str(make(knowledge))) for make in (draw, draw_narrow)]
 
 
-@pytest.mark.parametrize("own", read_sample_knowledge()[::8], ids=lambda own: own.meme)
+@pytest.mark.parametrize("own", read_sample_knowledge()[::8], ids=lambda each: each.meme)
 def test_every_individual_and_link_of_a_sample_meme_is_drawn(own: Knowledge) -> None:
     links = sum(len(one.relations) for one in own.individuals)
     for root in parse(own):
@@ -135,7 +135,7 @@ def test_data_never_becomes_markup() -> None:
 
 def test_references_to_nothing_are_shown_as_such() -> None:
     for root in parse(UNTIDY):
-        rows = {"".join(own.itertext()): own for own in root.iter(f"{SVG}text")}
+        rows = {"".join(one.itertext()): one for one in root.iter(f"{SVG}text")}
         assert rows["expressed by → the squire ?"].get("class") == "row lost"
 
 
@@ -179,7 +179,7 @@ def test_text_in_the_meme_is_quoted() -> None:
 
 
 def test_text_stays_inside_its_card() -> None:
-    for card in (card for own in read_sample_knowledge() for card in choose_cards(own)):
+    for card in (card for one in read_sample_knowledge() for card in choose_cards(one)):
         for line in card.lines(WIDTH):
             assert measure_text(line, 13.5) <= WIDTH - 2 * PAD
 

@@ -40,7 +40,7 @@ origins = st.none() | st.builds(
     st.sampled_from(["", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05.25", "last week"]),
     st.lists(names, max_size=2, unique=True).map(lambda own: tuple(sorted(own))),
     texts,
-).map(lambda own: own or None)
+).map(lambda each: each or None)
 relations = st.builds(
     Relation,
     st.sampled_from(tuple(RELATIONS)) | names,
@@ -99,7 +99,7 @@ def test_another_library_reads_the_same_statements(
     form: GraphFormat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rdflib, "NORMALIZE_LITERALS", False)
-    quads = [quad for own in (DUEL, UNTIDY) for quad in to_quads(own)]
+    quads = [quad for one in (DUEL, UNTIDY) for quad in to_quads(one)]
     theirs = rdflib.Dataset()
     kind = {"jsonld": "json-ld"}.get(form, form)
     theirs.parse(data=serialize(quads, form), format=kind)
@@ -130,7 +130,9 @@ def test_names_never_meet_in_an_iri(one: str, other: str) -> None:
 def test_classes_scope_names() -> None:
     again = from_quads("8", to_quads(UNTIDY))
     assert again == UNTIDY
-    assert {own.label for own in again.individuals if own.name == "knight"} == {"knight", "knights"}
+    assert {
+        individual.label for individual in again.individuals if individual.name == "knight"
+    } == {"knight", "knights"}
 
 
 def test_half_characters_become_a_mark() -> None:
@@ -143,12 +145,12 @@ def test_two_of_one_name_are_refused_until_told_apart() -> None:
     with pytest.raises(DataError, match="have the same name"):
         list(to_quads(Knowledge("1", twice)))
     told = tell_apart(twice)
-    assert [own.name for own in told] == ["duel", "duel_2"]
+    assert [one.name for one in told] == ["duel", "duel_2"]
     assert len(from_quads("1", to_quads(Knowledge("1", told))).individuals) == 2
 
 
 def test_what_dangles_is_listed_with_its_end() -> None:
-    found = {(own.source, own.relation, own.target, own.end) for own in UNTIDY.dangling()}
+    found = {(one.source, one.relation, one.target, one.end) for one in UNTIDY.dangling()}
     assert found == {
         ("Emotion/fear", "hasExpressor", "the squire", "target"),
         ("the squire", "hasExpressor", "VisualMaterial/knight", "source"),

@@ -137,8 +137,8 @@ def test_a_shared_beginning_is_read_once_with_the_same_result(tmp_path: Path) ->
         path = tmp_path / f"{number}_refined_ontology.ttl"
         path.write_text(long_ontology(tail), encoding="utf-8")
         files.append(OfficialFiles(str(number), refined=path))
-    together, apart = Account(), [read_one(own) for own in files]
-    assert list(adopt(files, together)) == [own for own, _ in apart]
+    together, apart = Account(), [read_one(file) for file in files]
+    assert list(adopt(files, together)) == [one for one, _ in apart]
     assert together.copied == sum(account.copied for _, account in apart)
     assert together.said.total() == 3
 
@@ -146,8 +146,8 @@ def test_a_shared_beginning_is_read_once_with_the_same_result(tmp_path: Path) ->
 @needs_bases
 def test_official_files_read_the_same_together_and_apart() -> None:
     files = find_official(KB)[::17]
-    together, apart = Account(), [read_one(own) for own in files]
-    assert list(adopt(files, together)) == [own for own, _ in apart]
+    together, apart = Account(), [read_one(file) for file in files]
+    assert list(adopt(files, together)) == [one for one, _ in apart]
     assert together.copied == sum(account.copied for _, account in apart)
 
 
@@ -156,7 +156,7 @@ def imported() -> tuple[GraphStore, Account, dict[str, Knowledge]]:
     if not KB.is_dir():
         pytest.skip("the official knowledge bases are not beside the checkout")
     store, account = GraphStore.in_memory(), Account()
-    made = {own.meme: own for own in adopt(find_official(KB.parent), account)}
+    made = {one.meme: one for one in adopt(find_official(KB.parent), account)}
     store.add(made.values())
     return store, account, made
 
@@ -178,10 +178,10 @@ def test_individuals_per_class_are_those_of_the_raw_files(imported: Imported) ->
     total: Counter[str] = Counter()
     for meme, entries in raw_files():
         classes = Counter(SAME.get(one["class_name"], one["class_name"]) for one in entries)
-        assert Counter(own.dimension for own in made[meme].individuals) == classes
+        assert Counter(individual.dimension for individual in made[meme].individuals) == classes
         total += classes
     found = measure(store)
-    assert {name: own.individuals for name, own in found.dimensions.items()} == {
+    assert {name: each.individuals for name, each in found.dimensions.items()} == {
         name: total[name] for name in DIMENSIONS
     }
     assert found.memes == len(raw_files()) == 200
@@ -192,14 +192,16 @@ def test_every_text_of_the_raw_files_is_in_the_store(imported: Imported) -> None
     store, account, _ = imported
     assert not account.differing
     for meme, entries in raw_files():
-        ours = Counter((own.label, own.description) for own in store.get(meme).individuals)
+        ours = Counter(
+            (individual.label, individual.description) for individual in store.get(meme).individuals
+        )
         assert ours == Counter((one["label"], one["description"]) for one in entries)
 
 
 @needs_bases
 def test_records_come_back_from_the_store_unchanged(imported: Imported) -> None:
     store, _, made = imported
-    assert all(store.get(meme) == own for meme, own in made.items())
+    assert all(store.get(meme) == one for meme, one in made.items())
 
 
 @needs_bases
@@ -210,7 +212,7 @@ def test_every_statement_of_the_refined_files_is_kept() -> None:
     for path in KB.glob("*_refined_ontology.ttl"):
         written += len(line.findall(path.read_text(encoding="utf-8")))
     account = Account()
-    files = [OfficialFiles(own.meme, refined=own.refined) for own in find_official(KB)]
+    files = [OfficialFiles(one.meme, refined=one.refined) for one in find_official(KB)]
     for _ in adopt(files, account):
         pass
     kept = account.relations.total() + account.said.total()

@@ -31,12 +31,13 @@ def classes(graph: rdflib.Graph, place: rdflib.term.Node | None) -> set[str]:
     assert place is not None
     union = graph.value(place, OWL.unionOf)
     members = Collection(graph, union) if union else [place]
-    return {str(own).removeprefix(TERM) for own in members}
+    return {str(member).removeprefix(TERM) for member in members}
 
 
 def test_dimensions_are_those_of_the_vocabulary() -> None:
     found = {
-        str(own).removeprefix(TERM) for own in ONTOLOGY.subjects(RDFS.subClassOf, MM.Individual)
+        str(subject).removeprefix(TERM)
+        for subject in ONTOLOGY.subjects(RDFS.subClassOf, MM.Individual)
     }
     assert found == set(DIMENSIONS)
     assert tuple(DIMENSION_TERMS) == DIMENSIONS
@@ -47,7 +48,8 @@ def test_dimensions_are_those_of_the_vocabulary() -> None:
 
 def test_relations_have_the_ends_of_the_vocabulary() -> None:
     found = {
-        str(own).removeprefix(TERM) for own in ONTOLOGY.subjects(RDFS.subPropertyOf, MM.relatesTo)
+        str(subject).removeprefix(TERM)
+        for subject in ONTOLOGY.subjects(RDFS.subPropertyOf, MM.relatesTo)
     }
     assert found == set(RELATIONS)
     for name, term in RELATIONS.items():
@@ -74,21 +76,23 @@ def test_opposites_in_space_are_inverse_and_exclude_each_other() -> None:
 
 
 def test_kinds_of_toxicity_are_the_six() -> None:
-    found = {str(own).removeprefix(TERM) for own in ONTOLOGY.subjects(RDF.type, MM.ToxicityKind)}
+    found = {
+        str(subject).removeprefix(TERM) for subject in ONTOLOGY.subjects(RDF.type, MM.ToxicityKind)
+    }
     assert found == set(TOXICITY_KINDS)
     assert len(found) == 6
     for name, term in KIND_TERMS.items():
         assert str(ONTOLOGY.value(MM[name], SKOS.definition)) == term.definition
     places = SHAPES.subjects(SH.path, MM.toxicityKind)
     allowed = next(own for place in places if (own := SHAPES.value(place, SH["in"])))
-    assert {str(own).removeprefix(TERM) for own in Collection(SHAPES, allowed)} == found
+    assert {str(one).removeprefix(TERM) for one in Collection(SHAPES, allowed)} == found
 
 
 def test_every_dimension_is_matched_to_both_official_namespaces() -> None:
     for name in DIMENSIONS:
-        matched = {str(own) for own in ONTOLOGY.objects(MM[name], SKOS.exactMatch)}
+        matched = {str(one) for one in ONTOLOGY.objects(MM[name], SKOS.exactMatch)}
         for namespace in (GENERAL, TAXONOMY):
-            names = {own.removeprefix(namespace) for own in matched if own.startswith(namespace)}
+            names = {each.removeprefix(namespace) for each in matched if each.startswith(namespace)}
             assert names
             assert {find_dimension(own) for own in names} == {name}
 
@@ -115,9 +119,9 @@ def test_shapes_hold_the_ends_of_every_relation() -> None:
 
 def test_nothing_in_the_ontology_is_left_without_a_definition() -> None:
     for kind in (OWL.Class, OWL.ObjectProperty, OWL.DatatypeProperty):
-        for own in ONTOLOGY.subjects(RDF.type, kind):
-            if isinstance(own, rdflib.URIRef) and own != MM.ToxicityKind:
-                assert ONTOLOGY.value(own, SKOS.definition), own
+        for subject in ONTOLOGY.subjects(RDF.type, kind):
+            if isinstance(subject, rdflib.URIRef) and subject != MM.ToxicityKind:
+                assert ONTOLOGY.value(subject, SKOS.definition), subject
 
 
 def test_the_page_tells_the_vocabulary() -> None:

@@ -18,7 +18,7 @@ from tests.browser import launch, watch
 from tests.knowledge.samples import DUEL, UNTIDY
 from tests.places import SHARED_DATA
 
-SAMPLE = {own.meme: own for own in read_sample_knowledge()}
+SAMPLE = {one.meme: one for one in read_sample_knowledge()}
 # Where text sticks out of its card, and where two cards of a drawing overlap.
 STICKING_OUT = """(drawing) => [...drawing.querySelectorAll('.card')].flatMap((card) => {
   const box = card.querySelector('.box').getBoundingClientRect();
@@ -77,14 +77,14 @@ def test_pages_are_tidy_at_client_and_on_phones(
 ) -> None:
     with watch(browser, width, height) as watched:
         page = watched.page
-        for own in sample_memes():
-            open_page(page, own, tmp_path)
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), own.meme
+        for meme in sample_memes():
+            open_page(page, meme, tmp_path)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), meme.meme
             drawing = page.locator(".drawing:visible")
             assert drawing.count() == 1
             assert drawing.evaluate(STICKING_OUT) == []
             assert drawing.evaluate(OVERLAPPING) == 0
-            assert drawing.evaluate(CUT_THROUGH) == 0, own.meme
+            assert drawing.evaluate(CUT_THROUGH) == 0, meme.meme
         watched.assert_quiet()
 
 

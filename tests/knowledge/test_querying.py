@@ -130,7 +130,7 @@ def test_metrics_are_those_of_the_records() -> None:
     assert found.kinds["Abusive"] == 1
     assert found.confirmed == 6
     assert list(list_dangling(STORE)) == sorted(
-        UNTIDY.dangling(), key=lambda own: (own.source, own.relation, own.target)
+        UNTIDY.dangling(), key=lambda one: (one.source, one.relation, one.target)
     )
 
 

@@ -49,7 +49,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_nearest_meme_comes_first_with_what_was_said_of_it() -> None:
     pool = pool_knowledge(KNOWN, "kb", GRAMS)
     found = pool.find_memes("my cats sleep", count=2)
-    assert [own.meme for own in found] == ["1", "3"]
+    assert [one.meme for one in found] == ["1", "3"]
     assert found[0].statements[1] == Passage(
         "cats sleep sixteen hours", "kb", "1", "BackgroundKnowledge"
     )
@@ -62,14 +62,15 @@ def test_the_nearest_meme_comes_first_with_what_was_said_of_it() -> None:
 def test_statements_are_of_the_dimension_asked_for_and_cite_their_meme() -> None:
     pool = pool_knowledge(KNOWN, "kb", GRAMS)
     found = pool.find_passages("do cats sleep at night", count=2)
-    assert {own.meme for own in found} == {"1", "3"}
+    assert {one.meme for one in found} == {"1", "3"}
     assert found[0].nearness >= found[1].nearness
     assert found[0].cited.endswith(f"[kb, meme {found[0].meme}]")
     assert all(
-        own.text.startswith("jokes") for own in pool.find_passages("cat", 3, "OverallIntent")
+        passage.text.startswith("jokes")
+        for passage in pool.find_passages("cat", 3, "OverallIntent")
     )
     assert pool.find_passages("  ") == ()
-    assert not [own for own in pool.find_passages("cats", without={"1", "3"}) if own.meme != "2"]
+    assert not [each for each in pool.find_passages("cats", without={"1", "3"}) if each.meme != "2"]
 
 
 def test_the_same_picture_wins_over_a_nearer_text(tmp_path: Path) -> None:
@@ -84,8 +85,8 @@ def test_the_same_picture_wins_over_a_nearer_text(tmp_path: Path) -> None:
         KnownMeme("unseen", "tax form", "c"),
     ]
     found = Pool(memes, encoder=GRAMS).find_memes("tax forms", picture)
-    assert [own.meme for own in found] == ["same", "far", "unseen"]
-    assert [own.bits for own in found] == [SAME_PICTURE, SAME_PICTURE + 1, None]
+    assert [one.meme for one in found] == ["same", "far", "unseen"]
+    assert [each.bits for each in found] == [SAME_PICTURE, SAME_PICTURE + 1, None]
     assert found[0].template_cluster == "f"
     # Without a text only pictures count.
     assert Pool(memes, encoder=GRAMS).find_memes("", picture)[0].nearness is None
@@ -97,8 +98,8 @@ def test_pools_are_read_from_stores_texts_and_tables(tmp_path: Path) -> None:
     (tmp_path / "notes" / "a.md").write_text("Rats carry\nplague.\n\n\n\nCats hunt rats.", "utf-8")
     (tmp_path / "notes" / "b.csv").write_text("text,who\nDogs bark,me\n,nobody\n", "utf-8")
     pool = open_pool(tmp_path / "kb", tmp_path / "notes", encoder=GRAMS)
-    assert sorted(own.meme for own in pool.memes) == ["1", "2", "3"]
-    assert [own.text for own in pool.passages] == [
+    assert sorted(meme.meme for meme in pool.memes) == ["1", "2", "3"]
+    assert [passage.text for passage in pool.passages] == [
         "Rats carry plague.",
         "Cats hunt rats.",
         "Dogs bark",
@@ -137,7 +138,7 @@ def test_vectors_are_computed_once_and_again_where_the_file_is_damaged() -> None
 def test_the_public_functions_search_the_sample_pack() -> None:
     found = retrieve("work from home", known="sample", count=3)
     assert len(found) == 3
-    assert all(own.source == "sample" for own in found)
+    assert all(one.source == "sample" for one in found)
     assert len(tabulate_near(found).rows) == 3
     assert retrieve_background("work from home", known="sample", count=2)[0].meme
     with pytest.raises(InputError, match="no text and no image to search for"):

@@ -120,7 +120,7 @@ def test_a_broken_store_is_told_in_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["all.nq", "all.trig", "all.ttl", "all.jsonld"])
 def test_exported_files_import_again(tmp_path: Path, name: str) -> None:
     form = {"nq": "nquads", "trig": "trig", "ttl": "turtle", "jsonld": "jsonld"}
-    quads = [quad for own in (DUEL, UNTIDY) for quad in to_quads(own)]
+    quads = [quad for one in (DUEL, UNTIDY) for quad in to_quads(one)]
     (tmp_path / name).write_bytes(serialize(quads, form[name.partition(".")[2]]))  # type: ignore[arg-type]
     store = GraphStore.in_memory()
     account = import_path(store, tmp_path)

@@ -66,13 +66,13 @@ def assert_agreement(store: GraphStore, shapes: Path | None = None) -> tuple[Bre
 
 
 def test_good_knowledge_breaks_no_rule() -> None:
-    assert [own.message for own in assert_agreement(store_of(DUEL))] == []
+    assert [one.message for one in assert_agreement(store_of(DUEL))] == []
 
 
 @pytest.mark.slow
 def test_the_sample_pack_breaks_no_rule() -> None:
     found = assert_agreement(store_of(*read_sample_knowledge()))
-    assert {own.severity for own in found} <= {"Info"}
+    assert {one.severity for one in found} <= {"Info"}
 
 
 def add(subject: NamedNode, predicate: str, value: NamedNode | Literal) -> Quad:
@@ -193,18 +193,20 @@ BREACHES = {
 @pytest.mark.parametrize("name", BREACHES)
 def test_each_breach_is_found_by_both_engines(name: str) -> None:
     store, message, count = BREACHES[name]
-    found = [own for own in assert_agreement(store) if message in own.message]
+    found = [one for one in assert_agreement(store) if message in one.message]
     assert len(found) == count
-    assert {own.meme for own in found} == {"7"}
+    assert {each.meme for each in found} == {"7"}
 
 
 def test_severity_tells_what_must_and_what_should_be() -> None:
     bare = dataclasses.replace(
         DUEL,
-        individuals=tuple(dataclasses.replace(own, provenance=None) for own in DUEL.individuals),
+        individuals=tuple(
+            dataclasses.replace(individual, provenance=None) for individual in DUEL.individuals
+        ),
     )
-    assert {own.severity for own in validate(store_of(bare))} == {"Warning"}
-    assert "Violation" in {own.severity for own in validate(store_of(UNTIDY))}
+    assert {one.severity for one in validate(store_of(bare))} == {"Warning"}
+    assert "Violation" in {each.severity for each in validate(store_of(UNTIDY))}
 
 
 def test_hostile_names_break_nothing() -> None:
@@ -227,7 +229,7 @@ def test_engines_agree_on_official_files() -> None:
     # Every tenth file: both namespaces, with and without relations.
     store = store_of(*adopt(find_official(bases)[::10], Account()), UNTIDY)
     found = assert_agreement(store)
-    assert len({own.message for own in found}) >= 5
+    assert len({one.message for one in found}) >= 5
 
 
 def test_shapes_of_your_own_are_checked_instead(tmp_path: Path) -> None:
@@ -238,7 +240,7 @@ def test_shapes_of_your_own_are_checked_instead(tmp_path: Path) -> None:
           sh:property [ sh:path mm:hasParticipant ; sh:minCount 2 ; sh:message "a crowd" ] ."""
     )
     found = assert_agreement(store_of(DUEL), shapes)
-    assert [own.message for own in found] == ["a crowd"]
+    assert [one.message for one in found] == ["a crowd"]
 
 
 @pytest.mark.parametrize(
@@ -285,7 +287,7 @@ def test_a_least_number_above_one_is_counted(
         'sh:path mm:hasParticipant ; sh:minCount 2 ; sh:message "two at least" ] .'
     )
     people = [Individual("VisualMaterial", f"knight{number}", "a knight") for number in range(3)]
-    links = tuple(Relation("hasParticipant", own.key) for own in people[:participants])
+    links = tuple(Relation("hasParticipant", one.key) for one in people[:participants])
     scene = Individual("Scene", "duel", "a duel", relations=links)
     found = assert_agreement(store_of(Knowledge("7", (scene, *people))), shapes)
-    assert [own.message for own in found] == ["two at least"] * breaches
+    assert [each.message for each in found] == ["two at least"] * breaches

@@ -21,13 +21,13 @@ from memantics.metrics.calibration import (
 def draw(n: int, seed: int) -> tuple[list[float], list[bool]]:
     chance = random.Random(seed)
     sure = [chance.random() for _ in range(n)]
-    return sure, [chance.random() < own for own in sure]
+    return sure, [chance.random() < one for one in sure]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_brier_of_two_options_is_twice_sklearns(seed: int) -> None:
     chances, hits = draw(200, seed)
-    stated = [{"A": own, "B": 1 - own} for own in chances]
+    stated = [{"A": chance, "B": 1 - chance} for chance in chances]
     golds = ["A" if hit else "B" for hit in hits]
     assert brier_score(stated, golds) == pytest.approx(2 * brier_score_loss(hits, chances))
 
@@ -37,8 +37,8 @@ def test_bins_are_sklearns(seed: int) -> None:
     sure, right = draw(300, seed)
     shares, means = calibration_curve(right, sure, n_bins=10)
     bins = fill_bins(sure, right)
-    assert [own.right for own in bins] == pytest.approx(list(shares))
-    assert [own.confidence for own in bins] == pytest.approx(list(means))
+    assert [one.right for one in bins] == pytest.approx(list(shares))
+    assert [each.confidence for each in bins] == pytest.approx(list(means))
     gaps = sum(own.n * abs(s - m) for own, s, m in zip(bins, shares, means, strict=True))
     assert calibration_error(sure, right) == pytest.approx(gaps / 300)
 
@@ -47,7 +47,7 @@ def test_bins_are_sklearns(seed: int) -> None:
 def test_risk_is_counted_from_the_surest(seed: int) -> None:
     sure, right = draw(60, seed)
     for point in risk_coverage(sure, right):
-        kept = [hit for own, hit in zip(sure, right, strict=True) if own >= point.threshold]
+        kept = [hit for one, hit in zip(sure, right, strict=True) if one >= point.threshold]
         assert point.n == len(kept)
         assert point.risk == pytest.approx(kept.count(False) / len(kept))
         assert point.coverage == pytest.approx(len(kept) / 60)
@@ -68,6 +68,6 @@ def test_nothing_has_no_metrics() -> None:
 
 
 def test_ends_of_bins() -> None:
-    assert [own.low for own in fill_bins([0.0, 0.0999, 0.1, 0.3, 0.9999, 1.0], [True] * 6)] == [
+    assert [one.low for one in fill_bins([0.0, 0.0999, 0.1, 0.3, 0.9999, 1.0], [True] * 6)] == [
         *(0.0, 0.1, 0.3, 0.9)
     ]

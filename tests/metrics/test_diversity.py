@@ -45,8 +45,8 @@ def test_it_gives_the_metrics_of_the_release() -> None:
     known = statistics(release)
     texts = [
         line[2:]
-        for own in release.conversations
-        for line in own.lines[:-1]
+        for conversation in release.conversations
+        for line in conversation.lines[:-1]
         if line[:2] in ("甲：", "乙：")
     ]
     ours = measure_distinct(texts, jieba.cut)

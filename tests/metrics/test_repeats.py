@@ -23,7 +23,7 @@ def draw(items: int, repeats: int, seed: int) -> list[list[float]]:
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 def test_pass_at_k_is_the_mean_over_all_draws(k: int) -> None:
     marks = draw(12, 5, seed=k)
-    every = [any(own) for row in marks for own in itertools.combinations(row, k)]
+    every = [any(combination) for row in marks for combination in itertools.combinations(row, k)]
     assert pass_at_k(marks, k) == pytest.approx(fmean(every))
 
 

@@ -60,7 +60,7 @@ def test_chances_that_are_alike(metric: MetricName) -> None:
         ]
         return prepare(cases, MetricSpec(metric, "harmful"))(np.ones(len(cases)))
 
-    nudged = [nudge(own) if place % 8 == 0 else own for place, own in enumerate(chances)]
+    nudged = [nudge(chance) if place % 8 == 0 else chance for place, chance in enumerate(chances)]
     assert rate(nudged) == pytest.approx(rate(chances), rel=1e-9)
 
 
@@ -77,8 +77,8 @@ def test_a_threshold_holds_at_its_last_bit() -> None:
 def test_bins_and_thresholds_of_chances_that_are_alike() -> None:
     chances, truth = [0.4, 0.4, 0.4, 0.8], [1, 0, 0, 1]
     nudged = [nudge(0.4), 0.4, 0.4, 0.8]
-    assert [own[1:] for own in reliability(nudged, truth, 2)] == [
+    assert [each[1:] for each in reliability(nudged, truth, 2)] == [
         own[1:] for own in reliability(chances, truth, 2)
     ]
-    found = [choose_threshold(np.array(own), np.array(truth)) for own in (chances, nudged)]
+    found = [choose_threshold(np.array(one), np.array(truth)) for one in (chances, nudged)]
     assert found[0] == found[1]

@@ -61,8 +61,8 @@ def greedy_match(folder: Path, own: str, other: str, layer: int) -> tuple[float,
 @pytest.mark.parametrize("layer", [0, 2, 3])
 def test_bertscore_equals_plain_greedy_matching(encoder: Path, layer: int) -> None:
     found = BertScorer(BertSettings(encoder, layer, device="cpu")).score(PAIRS)
-    for (own, other), score in zip(PAIRS, found, strict=True):
-        expected = greedy_match(encoder, own, other, layer)
+    for (one, other), score in zip(PAIRS, found, strict=True):
+        expected = greedy_match(encoder, one, other, layer)
         assert (score.precision, score.recall, score.f1) == pytest.approx(expected, abs=1e-5)
 
 
@@ -73,7 +73,7 @@ def test_bertscore_equals_the_package_of_its_authors(encoder: Path) -> None:
     )
     # The package asks for truncation at the tokenizer's limit, which this one does not have.
     scorer._tokenizer.model_max_length = 32
-    expected = scorer.score([own for own, _ in PAIRS], [other for _, other in PAIRS])
+    expected = scorer.score([one for one, _ in PAIRS], [other for _, other in PAIRS])
     found = BertScorer(BertSettings(encoder, 2, batch=3, device="cpu")).score(PAIRS)
     for place, score in enumerate(found):
         wanted = [float(column[place]) for column in expected]
@@ -84,11 +84,11 @@ def test_byte_level_models_get_their_leading_space(tmp_path: Path) -> None:
     """As the authors' package means it; with transformers 5 it silently loses that space."""
     folder = make_roberta(tmp_path / "roberta")
     found = BertScorer(BertSettings(folder, 2, device="cpu")).score(PAIRS)
-    for (own, other), score in zip(PAIRS, found, strict=True):
-        expected = greedy_match(folder, f" {own}", f" {other}", 2)
-        without = greedy_match(folder, own, other, 2)
+    for (one, other), score in zip(PAIRS, found, strict=True):
+        expected = greedy_match(folder, f" {one}", f" {other}", 2)
+        without = greedy_match(folder, one, other, 2)
         assert (score.precision, score.recall, score.f1) == pytest.approx(expected, abs=1e-5)
-        assert own == other or expected != pytest.approx(without, abs=1e-3)
+        assert one == other or expected != pytest.approx(without, abs=1e-3)
     # Longer than its places: cut, not out of range.
     assert BertScorer(BertSettings(folder, device="cpu")).score([("cat " * 90, "a cat")])[0].f1 > 0
 
@@ -127,8 +127,8 @@ def test_consistency_equals_the_formula(judge: Path, direction: Any) -> None:
     found = NliScorer(NliSettings(judge, direction, by_sentence=False, device="cpu")).score(PAIRS)
     tokenizer = transformers.AutoTokenizer.from_pretrained(judge)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(judge).eval()
-    for (own, other), score in zip(PAIRS, found, strict=True):
-        texts = (own, other) if direction == "generated_first" else (other, own)
+    for (one, other), score in zip(PAIRS, found, strict=True):
+        texts = (one, other) if direction == "generated_first" else (other, one)
         with torch.no_grad():
             logits = model(**tokenizer(*texts, return_tensors="pt")).logits[0].tolist()
         risk = math.exp(logits[0]) / (math.exp(logits[0]) + math.exp(logits[2]))

@@ -127,7 +127,7 @@ def test_best_constant_is_the_best_of_all_short_texts() -> None:
         scores = [best(rouge_l(text, other).f1 for other in texts) for texts in references]
         return sum(score or 0 for score in scores) / len(references)
 
-    tried = [" ".join(own) for n in range(1, 5) for own in itertools.product(vocabulary, repeat=n)]
+    tried = [" ".join(one) for n in range(1, 5) for one in itertools.product(vocabulary, repeat=n)]
     found = find_best_constant(references)
     assert found is not None
     assert found.value == pytest.approx(mean(found.text))

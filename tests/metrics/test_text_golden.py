@@ -84,7 +84,7 @@ def test_the_best_constant_is_the_best_of_all_short_texts() -> None:
     assert found is not None
 
     def mean(text: str) -> float:
-        return float(np.mean([max(rouge_l(text, own).f1 for own in refs) for refs in references]))
+        return float(np.mean([max(rouge_l(text, ref).f1 for ref in refs) for refs in references]))
 
     assert found.value == pytest.approx(mean(found.text))
     singles = max(mean(word) for word in vocabulary)

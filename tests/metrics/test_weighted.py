@@ -33,7 +33,7 @@ def test_metrics_agree_with_scikit_learn(weights: np.ndarray) -> None:
         return prepare(CASES, MetricSpec(metric, positive))(weights)
 
     yes = [gold == "a" for gold in GOLD]
-    said = [own == "a" for own in SAID]
+    said = [one == "a" for one in SAID]
     chances = [case.probability for case in CASES]
     assert rate("accuracy") == pytest.approx(accuracy_score(GOLD, SAID, sample_weight=weights))
     assert rate("macro_f1") == pytest.approx(
@@ -42,7 +42,7 @@ def test_metrics_agree_with_scikit_learn(weights: np.ndarray) -> None:
     assert rate("f1", "a") == pytest.approx(f1_score(yes, said, sample_weight=weights))
     assert rate("recall", "a") == pytest.approx(recall_score(yes, said, sample_weight=weights))
     assert rate("auroc", "a") == pytest.approx(roc_auc_score(yes, chances, sample_weight=weights))
-    no = [not own for own in yes]
+    no = [not each for each in yes]
     spared = recall_score(no, [not own for own in said], sample_weight=weights)
     assert rate("false_positive_rate", "a") == pytest.approx(1 - spared)
 

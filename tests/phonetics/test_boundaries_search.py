@@ -86,7 +86,7 @@ def describe(caption: str, toy: Lattice) -> dict[str, JsonValue]:
     paths: list[JsonValue] = []
     for path in toy.search(script, 6):
         differences, features = describe_path(path, script, plain, toy)
-        changes = [to_plain(asdict(own)) for own in differences]
+        changes = [to_plain(asdict(difference)) for difference in differences]
         paths.append({"path": show_path(path), "changes": changes, **show_numbers(features)})
     return {
         "plain": show_path(plain),
@@ -94,18 +94,18 @@ def describe(caption: str, toy: Lattice) -> dict[str, JsonValue]:
         "paths": paths,
         "literal_rank": found.literal_rank,
         "signals": show_numbers(found.signals),
-        "readings": [to_plain(build_reading(own)) for own in found.candidates[:3]],
+        "readings": [to_plain(build_reading(candidate)) for candidate in found.candidates[:3]],
     }
 
 
 @pytest.mark.parametrize("caption", CAPTIONS)
 def test_paths_features_and_readings_are_those_worked_out(caption: str, toy: Lattice) -> None:
     if os.environ.get("MEMANTICS_GOLDEN") == "write":
-        known = {own: describe(own, toy) for own in CAPTIONS}
+        known = {one: describe(one, toy) for one in CAPTIONS}
         lines = (f"{json.dumps({k: v}, ensure_ascii=False)}\n" for k, v in known.items())
         GOLDEN.write_text("".join(lines), encoding="utf-8")
     rows = map(json.loads, GOLDEN.read_text(encoding="utf-8").splitlines())
-    (expected,) = (own[caption] for own in rows if caption in own)
+    (expected,) = (row[caption] for row in rows if caption in row)
     assert list_differences(json.loads(json.dumps(describe(caption, toy))), expected) == []
 
 
@@ -149,16 +149,18 @@ def test_what_the_picture_shows_speaks_for_readings_that_change_it(toy: Lattice)
     other = analyze_caption("年年有鱼", toy, order=ORDER, pictured=frozenset("猫"))
     for before, after in zip(plain.candidates, shown.candidates, strict=True):
         assert after.score == pytest.approx(before.score + 1.5)
-    assert [own.score for own in other.candidates] == [own.score for own in plain.candidates]
+    assert [candidate.score for candidate in other.candidates] == [
+        one.score for one in plain.candidates
+    ]
 
 
 def test_other_weights_order_the_same_candidates_anew(toy: Lattice) -> None:
     found = analyze_caption("泥好", toy, order=ORDER)
     again = found.reorder(Linear({"distance": -1.0}))
-    assert {own.path.text for own in again.candidates} == {
-        own.path.text for own in found.candidates
+    assert {one.path.text for one in again.candidates} == {
+        each.path.text for each in found.candidates
     }
-    scores = [own.score for own in again.candidates]
+    scores = [candidate.score for candidate in again.candidates]
     assert scores == sorted(scores, reverse=True)
     assert again.candidates[0].features["distance"] == 0
     assert again.signals["score"] == again.candidates[0].score
@@ -218,7 +220,7 @@ def test_tone_marks_are_read_and_written(marked: str, sound: tuple[str, int]) ->
 def test_a_character_has_four_readings_at_most_and_one_where_it_stands() -> None:
     assert max(len(list_sounds(chr(code))) for code in range(0x4E00, 0x4F00)) == 4
     assert list_sounds("") == () == list_sounds("鱼鱼")
-    assert [own and own.syllable for own in read_in_context("银行A！")] == [
+    assert [one and one.syllable for one in read_in_context("银行A！")] == [
         "yin",
         "hang",
         None,
@@ -237,7 +239,7 @@ def test_only_rare_words_are_evidence(toy: Lattice) -> None:
     script = next(iter(write_scripts("1好鱼，")))
     found = find_double_meanings(toy.read_plainly(script), "1只好鱼，", "1好鱼，", toy)
     # 鱼 stands at -4: (4 - 3.4) / 3. Neither digits nor marks nor everyday words mean two things.
-    assert [(own.word, own.strength) for own in found] == [("鱼", 0.2)]
+    assert [(one.word, one.strength) for one in found] == [("鱼", 0.2)]
 
 
 def test_what_the_picture_supports_makes_a_reading_surer() -> None:

@@ -21,7 +21,7 @@ from memantics.understanding.phonetics.senses import (
 
 def test_senses_leave_out_names_measures_and_references() -> None:
     assert list_senses("鱼") == ("fish",)
-    assert not any(own.startswith(("CL:", "surname")) for own in list_senses("马"))
+    assert not any(sense.startswith(("CL:", "surname")) for sense in list_senses("马"))
     assert list_senses("") == list_senses("abc") == ()
 
 
@@ -63,7 +63,7 @@ def test_a_thing_hides_in_a_word_that_does_not_mean_it() -> None:
 
 
 def test_second_senses_say_why() -> None:
-    assert [own.word for own in list_second_senses(["今天", "摸鱼", "摸鱼"])] == ["摸鱼"]
+    assert [sense.word for sense in list_second_senses(["今天", "摸鱼", "摸鱼"])] == ["摸鱼"]
     assert list_second_senses([]) == ()
     assert is_informal("吃瓜")
     assert not is_informal("苹果")

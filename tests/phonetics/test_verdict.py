@@ -36,12 +36,12 @@ def reply(**changes: object) -> str:
 def test_puns_are_told_from_plain_captions() -> None:
     puns = [mm.detect_pun(caption, language_model="dictionary") for caption, _ in PUNS]
     plain = [mm.detect_pun(caption, language_model="dictionary") for caption in PLAIN]
-    assert sum(own.is_pun for own in puns) >= 16
-    assert sum(own.is_pun for own in plain) <= 2
-    for own in (*puns, *plain):
-        assert own.is_pun == (own.probability >= own.threshold) == (own.kind != "none")
-        assert own.why
-        assert own.to_dict()["caption"] == own.caption
+    assert sum(pun.is_pun for pun in puns) >= 16
+    assert sum(one.is_pun for one in plain) <= 2
+    for each in (*puns, *plain):
+        assert each.is_pun == (each.probability >= each.threshold) == (each.kind != "none")
+        assert each.why
+        assert each.to_dict()["caption"] == each.caption
 
 
 def test_the_reasons_name_reading_and_span() -> None:
@@ -54,7 +54,7 @@ def test_the_reasons_name_reading_and_span() -> None:
 
 def test_words_with_a_second_sense_are_named() -> None:
     verdict = mm.detect_pun("打酱油", language_model="dictionary")
-    assert [own.word for own in verdict.senses] == ["打酱油"]
+    assert [sense.word for sense in verdict.senses] == ["打酱油"]
     assert "soy sauce" in verdict.senses[0].why
 
 
@@ -142,7 +142,7 @@ def test_english_puns_are_judged_by_what_was_heard() -> None:
         found = [mm.detect_pun(caption, language="en") for caption, _ in ENGLISH_PUNS[:4]]
     except mm.MissingExtra:
         pytest.skip("no English data installed")
-    assert all(own.is_pun and own.kind == "homophone" for own in found)
+    assert all(one.is_pun and one.kind == "homophone" for one in found)
 
 
 def test_nothing_heard_is_no_pun() -> None:

@@ -35,11 +35,11 @@ def test_calls_are_those_that_are_then_made(bench: Bench, tmp_path: Path) -> Non
     before = estimate(plan, None)
     assert not (bench.root / "runs").exists()
     assert sum(own.calls for own in before) == 40
-    assert [own.guessed for own in before] == [job.facts.task == f"{toy}/use" for job in plan]
+    assert [one.guessed for one in before] == [job.facts.task == f"{toy}/use" for job in plan]
     conduct(plan, None)
     assert model.asked == 40
     after = estimate(plan, None)
-    assert [(own.calls, own.done, own.guessed) for own in after] == [(0, 10, False)] * 4
+    assert [(each.calls, each.done, each.guessed) for each in after] == [(0, 10, False)] * 4
     assert [own.items for own in before] == [own.items for own in after]
 
 
@@ -69,7 +69,7 @@ def test_failed_items_are_asked_again_and_invalid_ones_up_to_the_policy(bench: B
 
     variation = Variation(invalid="retry:3")
     plan = bench.plan([f"{toy}/choice"], [FakeModel(script)], variation=variation)
-    assert [(own.calls, own.most_calls) for own in estimate(plan, None)] == [(4, 12)]
+    assert [(one.calls, one.most_calls) for one in estimate(plan, None)] == [(4, 12)]
     conduct(plan, None)
     # One item used its first attempt up, then its call failed: two are left.
     (own,) = estimate(plan, None)

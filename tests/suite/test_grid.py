@@ -32,7 +32,7 @@ def test_every_combination_once_and_only_a_tasks_own_options() -> None:
     settings = read("prompt=1,2,1", "pun:order=seeded,authors", "quest/qa:order=last")
     found = expand("pun/chat", TASKS["pun/chat"], settings)
     assert len(found) == 4
-    assert {tuple(sorted(own.items())) for own in found} == {
+    assert {tuple(sorted(one.items())) for one in found} == {
         (("order", order), ("prompt", prompt))
         for order in ("seeded", "authors")
         for prompt in ("1", "2")

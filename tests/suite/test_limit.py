@@ -309,7 +309,7 @@ def test_reports_say_how_a_limited_run_was_chosen(tmp_path: Path) -> None:
         "mquest/qa", "baseline/longest", out=tmp_path, settings=mm.EvaluationSettings(limit=3)
     )
     runs = [spread, first]
-    assert [own.facts.spread for own in runs] == ["dimension", ""]
+    assert [run.facts.spread for run in runs] == ["dimension", ""]
     assert "6 items, stratified by dimension" in render_markdown(runs)
     assert "first 3 items" in render_markdown(runs)
     page = mm.report(runs, tmp_path / "page.html").read_text(encoding="utf-8")

@@ -44,7 +44,7 @@ def test_another_process_finds_the_same(bench: Bench) -> None:
     apart = asyncio.run(score_all(jobs))
     assert apart == here
     assert [read_scores(job.folder) for job in jobs] == here
-    assert [own.scores[0].value for own in here] == [1.0, 0.0]
+    assert [one.scores[0].value for one in here] == [1.0, 0.0]
     assert here[0].baselines[0].model == "baseline/constant"
 
 
@@ -73,6 +73,6 @@ def test_the_worker_goes_on_after_a_run_it_cannot_score(bench: Bench, tmp_path: 
         ScoringOrder(str(job.folder), "wrong", False),
     ]
     answers = io.BytesIO()
-    work(io.BytesIO(b"".join(orjson.dumps(own) + b"\n" for own in orders)), answers)
+    work(io.BytesIO(b"".join(orjson.dumps(order) + b"\n" for order in orders)), answers)
     assert answers.getvalue() == b"false\ntrue\n"
     assert read_scores(job.folder).baselines == ()

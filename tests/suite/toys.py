@@ -121,8 +121,8 @@ def _write_card(name: str) -> str:
     for task, options in TASKS.items():
         parts.append(TASK_CARD.format(name=task))
         parts += [
-            OPTION_CARD.format(name=own, help=help_, default=default, other=other)
-            for own, help_, default, other in options
+            OPTION_CARD.format(name=one, help=help_, default=default, other=other)
+            for one, help_, default, other in options
         ]
     return "".join(parts)
 

@@ -459,10 +459,10 @@ class _Row:
         """Return the votes of a row; annotators without a vote are left out."""
         absent = {"", *votes.unanswered}
         made = [
-            (name, self.rename(label, [v for v in values if v not in absent], where), own)
-            for name, values, own, where in self.list_votes(votes)
+            (name, self.rename(label, [v for v in values if v not in absent], where), attributes)
+            for name, values, attributes, where in self.list_votes(votes)
         ]
-        return tuple(Vote(values, name, own) for name, values, own in made if values)
+        return tuple(Vote(values, name, attributes) for name, values, attributes in made if values)
 
     def list_votes(
         self, votes: VotesConfig
@@ -481,16 +481,16 @@ class _Row:
         given = list_parts(parse_cell(whole)) if whole else []
         if votes.value:
             for one in given:
-                own = {k: write_cell(dig(one, path)) for k, path in votes.attributes.items()}
+                attributes = {k: write_cell(dig(one, path)) for k, path in votes.attributes.items()}
                 name = write_cell(dig(one, votes.annotators)) if votes.annotators else ""
-                yield name, list_values(dig(one, votes.value)), own, votes.column
+                yield name, list_values(dig(one, votes.value)), attributes, votes.column
             return
         lists = {k: self.read_list(path, len(given)) for k, path in votes.attributes.items()}
         names = self.read_list(votes.annotators, len(given)) if votes.annotators else []
         for place, one in enumerate(given):
-            own = {key: values[place] for key, values in lists.items() if values}
+            attributes = {key: values[place] for key, values in lists.items() if values}
             name = names[place] if names else str(place + 1)
-            yield name, list_values(one), own, votes.column
+            yield name, list_values(one), attributes, votes.column
 
     def read_list(self, column: str, count: int) -> list[str]:
         """Return a list with one value per vote; empty if the file does not have the column."""

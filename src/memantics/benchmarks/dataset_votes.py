@@ -348,10 +348,10 @@ def _test_groups(
     tested = []
     for name in names[:1] if len(names) == 2 else names if len(names) > 2 else ():
         ours, theirs = dict[str, float](), dict[str, float]()
-        for meme, own in by_group[name].items():
+        for meme, votes in by_group[name].items():
             others = [v for n in names if n != name for v in by_group[n].get(meme, ())]
             if others:
-                ours[meme], theirs[meme] = fmean(own), fmean(others)
+                ours[meme], theirs[meme] = fmean(votes), fmean(others)
         found = compare_means(
             [*theirs.values()], [*ours.values()], [clusters[meme] for meme in ours]
         )

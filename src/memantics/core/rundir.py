@@ -422,10 +422,10 @@ def name_folders(folders: Sequence[Path]) -> list[str]:
     """
     parts = [folder.absolute().parts for folder in folders]
     names = []
-    for own in parts:
-        others = [other for other in parts if other != own]
+    for path in parts:
+        others = [other for other in parts if other != path]
         length = 1
-        while length < len(own) and any(other[-length:] == own[-length:] for other in others):
+        while length < len(path) and any(other[-length:] == path[-length:] for other in others):
             length += 1
-        names.append("/".join(own[-length:]))
+        names.append("/".join(path[-length:]))
     return names

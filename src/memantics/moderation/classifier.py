@@ -164,7 +164,7 @@ def _read_benchmark(
 def _find_table(place: Path) -> Path:
     table = place
     if place.is_dir():
-        table = next((place / text for text in METADATA if (place / text).is_file()), place)
+        table = next((place / name for name in METADATA if (place / name).is_file()), place)
     if not table.is_file():
         raise InputError(
             f"{place} contains no table", hint=f"add a file ending in {', '.join(TABLE_ENDINGS)}"

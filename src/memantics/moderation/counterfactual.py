@@ -92,7 +92,9 @@ def exchange_groups(text: str, copies: int, pick: random.Random) -> list[str]:
     """
     terms = read_terms("zh" if _HAN.search(text) else "en")
     named = list(
-        dict.fromkeys(terms.forms[own.group().lower()][0] for own in terms.pattern.finditer(text))
+        dict.fromkeys(
+            terms.forms[found.group().lower()][0] for found in terms.pattern.finditer(text)
+        )
     )
     others = [group for group in range(terms.groups) if group not in named]
     if not named or len(others) < len(named):

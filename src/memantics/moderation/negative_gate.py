@@ -113,8 +113,8 @@ def measure_negative(
             case = Case(example.id, group, truth, YES if said else NO)
             cases.setdefault(way, []).append(case)
     rows = tuple(
-        GateErrors(way, *(measure(own, MetricSpec(name, YES)) for name in GATE_METRICS))
-        for way, own in cases.items()
+        GateErrors(way, *(measure(sample, MetricSpec(name, YES)) for name in GATE_METRICS))
+        for way, sample in cases.items()
     )
     count = sum(gold[0] in wanted for gold in loaded.gold)
     notes = (f"negative: {', '.join(wanted)}", *loaded.notes)

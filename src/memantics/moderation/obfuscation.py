@@ -263,7 +263,7 @@ def undecorate(
     elif (turned := _turn_words(plain, known, _LONG)) != plain:
         kinds.append("reversed words")
         plain, spaced = turned, plain
-    readings = [own for own in dict.fromkeys((plain, spaced)) if own.strip() and own != text]
+    readings = [one for one in dict.fromkeys((plain, spaced)) if one.strip() and one != text]
     return Undecorated(tuple(kinds), tuple(readings[:MOST_READINGS]) if kinds else ())
 
 
@@ -534,7 +534,7 @@ def _turn_back(text: str, known: Container[str]) -> str:
     if back > 2 * fore:
         turned = [word[::-1] for word in words]
         order = [turned, turned[::-1]]
-        apart, whole = (sum(f"{one} {two}" in known for one, two in pairwise(own)) for own in order)
+        apart, whole = (sum(f"{one} {two}" in known for one, two in pairwise(row)) for row in order)
         if whole > apart or (whole == apart and not fore):
             return text[::-1]
         least = 2

@@ -100,7 +100,7 @@ def describe_table(name: str) -> tuple[Card, DataFacts]:
     """Make the dataset card and the facts for a column of a user's table."""
     loaded = find_labelled(name)
     stem = re.sub(r"[^a-z0-9]+", "_", loaded.labels.name.lower()).strip("_")
-    languages = [text for text in loaded.list_languages() if text in ("en", "zh")]
+    languages = [name for name in loaded.list_languages() if name in ("en", "zh")]
     label = re.sub(r"[^a-z0-9]+", "_", loaded.topic.lower()).strip("_") or "label"
     card = Card.model_validate(
         {

@@ -95,7 +95,7 @@ def list_columns(
     names = list_names(data, rows)
     ids = [example.id for example in data.examples]
     yield MetadataColumn("file_name", "file name of the image", tuple(map(cut_name, names)))
-    if any(Path(name).stem != own for name, own in zip(names, ids, strict=True)):
+    if any(Path(name).stem != meme for name, meme in zip(names, ids, strict=True)):
         yield MetadataColumn("id", "id", tuple(map(cut_name, ids)))
     dates = [meme.date for meme in data.memes] or [""] * len(ids)
     yield MetadataColumn("date", "date", tuple(map(cut_date, dates)))
@@ -208,17 +208,17 @@ def _name_range(value: float, edges: Floats, word: str) -> str:
 def _cut_sizes(data: Loaded, pictures: Mapping[int, PictureFacts]) -> tuple[Features | None, ...]:
     facts = [pictures.get(place) for place in range(len(data.examples))]
     numbers = {
-        "width": [None if own is None else own.width for own in facts],
-        "height": [None if own is None else own.height for own in facts],
-        "bytes": [None if own is None else own.bytes for own in facts],
+        "width": [None if one is None else one.width for one in facts],
+        "height": [None if one is None else one.height for one in facts],
+        "bytes": [None if one is None else one.bytes for one in facts],
     }
     ranges = [cut_numbers(values, name) for name, values in numbers.items()]
     made: list[Features | None] = []
-    for place, own in enumerate(facts):
-        if own is None:
+    for place, one in enumerate(facts):
+        if one is None:
             made.append(None)
             continue
-        features: Features = Counter([f"size {own.width} x {own.height}", f"format {own.format}"])
+        features: Features = Counter([f"size {one.width} x {one.height}", f"format {one.format}"])
         for named in ranges:
             features.update(named[place] or ())
         made.append(features)
@@ -227,11 +227,11 @@ def _cut_sizes(data: Loaded, pictures: Mapping[int, PictureFacts]) -> tuple[Feat
 
 def judge_column(data: Loaded, column: MetadataColumn) -> Draft | None:
     """Measure how well one kind of metadata predicts the label; None if too few memes have it."""
-    places = [place for place, own in enumerate(column.features) if own is not None]
+    places = [place for place, cues in enumerate(column.features) if cues is not None]
     if len(places) < max(_FEWEST, _KNOWN * len(column.features)):
         return None
-    features = [own for own in column.features if own is not None]
-    if len({tuple(sorted(own.items())) for own in features}) < 2:
+    features = [cues for cues in column.features if cues is not None]
+    if len({tuple(sorted(cues.items())) for cues in features}) < 2:
         return None
     every, classes = number_labels(data), len(data.labels.classes)
     labels = every[places]
@@ -269,12 +269,12 @@ def judge_column(data: Loaded, column: MetadataColumn) -> Draft | None:
 
 def count_features(features: Sequence[Features]) -> Floats:
     """Count features, one row per meme and one column per feature of at least two memes."""
-    memes = Counter(name for own in features for name in own)
+    memes = Counter(name for cues in features for name in cues)
     kept = [name for name, count in memes.most_common(_MOST_FEATURES) if count > 1]
     places = {name: place for place, name in enumerate(sorted(kept))}
     counts = np.zeros((len(features), max(1, len(places))))
-    for row, own in enumerate(features):
-        for name, count in own.items():
+    for row, cues in enumerate(features):
+        for name, count in cues.items():
             if name in places:
                 counts[row, places[name]] = count
     return counts
@@ -331,8 +331,8 @@ def describe_cues(
     """
     rates = np.bincount(labels, minlength=len(names)) / len(labels)
     members: dict[str, list[int]] = {}
-    for place, own in enumerate(features):
-        for name in own:
+    for place, cues in enumerate(features):
+        for name in cues:
             members.setdefault(name, []).append(place)
     ranked: dict[tuple[int, ...], tuple[float, str, str]] = {}
     for name in sorted(members):

@@ -80,7 +80,7 @@ def read_pictures(data: Loaded) -> dict[int, PictureFacts]:
 def list_same(pictures: Mapping[int, PictureFacts]) -> Iterator[tuple[int, int]]:
     """List pairs of memes with identical or near-identical images."""
     places, facts = list(pictures), list(pictures.values())
-    for one, other, _ in find_pairs([own.hash for own in facts], _BITS):
+    for one, other, _ in find_pairs([one.hash for one in facts], _BITS):
         if facts[one].digest == facts[other].digest or facts[one].is_near(facts[other]):
             yield places[one], places[other]
 

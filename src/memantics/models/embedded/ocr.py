@@ -250,7 +250,7 @@ def list_alternatives(
         if sure[step] < _UNSURE and "\u3400" <= characters[best[step]] <= "\u9fff"
     ]
     found = []
-    for chance, place, step in sorted(sorted(places)[:_MOST_UNSURE], key=lambda own: own[1]):
+    for chance, place, step in sorted(sorted(places)[:_MOST_UNSURE], key=lambda unsure: unsure[1]):
         row = scores[step]
         likely = np.argsort(-row, kind="stable")[1 : _MOST_ALTERNATIVES + 3].tolist()
         others = [

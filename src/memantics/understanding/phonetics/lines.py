@@ -70,7 +70,7 @@ def _bound(alternatives: Alternatives) -> Alternatives:
     places = sorted(alternatives, key=lambda place: (-max(alternatives[place].values()), place))
     return {
         place: dict(
-            sorted(alternatives[place].items(), key=lambda own: (-own[1], own[0]))[:MOST_OTHERS]
+            sorted(alternatives[place].items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_OTHERS]
         )
         for place in sorted(places[:MOST_UNSURE])
     }
