@@ -183,7 +183,9 @@ def stress(
     Raises InputError if ``harmful`` is empty.
     """
     if not harmful:
-        raise InputError("the stress test needs harmful captions", hint="give at least one pair")
+        raise InputError(
+            "the test with obfuscated texts needs harmful captions", hint="give at least one pair"
+        )
     aloud = classify_homophones(judge, settings)
 
     def share(verdict: TextJudge, captions: Sequence[str]) -> float:

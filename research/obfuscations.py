@@ -205,7 +205,7 @@ def main() -> int:
     judge = Detector.load(Path(chosen[0])) if chosen else Detector.train(half, "words")
     point = judge.point
     said = judge.machine.predict(unseen)
-    flat = [point.is_harmful(each.probability) for each in said]
+    flat = [point.is_harmful(own.probability) for own in said]
     verdicts = judge.verdicts(unseen)
     for label in (0, 1):
         rows = [n for n, example in enumerate(unseen) if example.label == label]
@@ -222,9 +222,7 @@ def main() -> int:
     calm = [e for e in unseen if not e.label]
     random.Random(5).shuffle(calm)
     calm = calm[: 3 * TEXTS]
-    calm = [e for e, verdict in zip(calm, judge.verdicts(calm), strict=True) if is_missed(verdict)][
-        :TEXTS
-    ]
+    calm = [e for e, own in zip(calm, judge.verdicts(calm), strict=True) if is_missed(own)][:TEXTS]
     for title, table in (("known", OBFUSCATIONS), ("unseen generators", UNSEEN)):
         total = [0, 0]
         for name, obfuscation in table.items():

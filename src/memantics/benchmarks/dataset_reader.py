@@ -42,7 +42,6 @@ from memantics.metrics.aggregation import AnnotatedLabel, dawid_skene, mace
 
 _PLACEHOLDER = re.compile(r"\{(.+?)\}")
 _SHOWN = 10  # missing images that a note names
-_PROBED = 20  # rows of each file that are read before a config is accepted
 _YES, _NO = ("1", "1.0", "true", "yes"), ("", "0", "0.0", "false", "no")
 
 
@@ -258,8 +257,8 @@ def _aggregate(
     return chosen
 
 
-def probe_dataset_config(config: DatasetConfig, source: Source) -> None:
-    """Read the first 20 rows of each file; raise an error if they differ from the config.
+def probe_dataset_config(config: DatasetConfig, source: Source, rows: int = 20) -> None:
+    """Read the first rows of each file; raise an error if they differ from the config.
 
     Some file must have the column of each label: unlabelled splits may lack it.
     """
@@ -271,7 +270,7 @@ def probe_dataset_config(config: DatasetConfig, source: Source) -> None:
         for count, (_, (_, row, _)) in enumerate(_walk(config, source, found[index:][:1]), 1):
             probed = _Row(config, *found[index], count, row)
             absent = {column for column in absent if probed.find_cell(column) is None}
-            if count >= _PROBED:
+            if count >= rows:
                 break
     if absent:
         raise DataError(source.root, f"no file has the column {sorted(absent)[0]!r}")
@@ -459,10 +458,10 @@ class _Row:
         """Return the votes of a row; annotators without a vote are left out."""
         absent = {"", *votes.unanswered}
         made = [
-            (name, self.rename(label, [v for v in values if v not in absent], where), attributes)
-            for name, values, attributes, where in self.list_votes(votes)
+            (name, self.rename(label, [v for v in values if v not in absent], where), own)
+            for name, values, own, where in self.list_votes(votes)
         ]
-        return tuple(Vote(values, name, attributes) for name, values, attributes in made if values)
+        return tuple(Vote(values, name, own) for name, values, own in made if values)
 
     def list_votes(
         self, votes: VotesConfig
@@ -481,16 +480,16 @@ class _Row:
         given = list_parts(parse_cell(whole)) if whole else []
         if votes.value:
             for one in given:
-                attributes = {k: write_cell(dig(one, path)) for k, path in votes.attributes.items()}
+                own = {k: write_cell(dig(one, path)) for k, path in votes.attributes.items()}
                 name = write_cell(dig(one, votes.annotators)) if votes.annotators else ""
-                yield name, list_values(dig(one, votes.value)), attributes, votes.column
+                yield name, list_values(dig(one, votes.value)), own, votes.column
             return
         lists = {k: self.read_list(path, len(given)) for k, path in votes.attributes.items()}
         names = self.read_list(votes.annotators, len(given)) if votes.annotators else []
         for place, one in enumerate(given):
-            attributes = {key: values[place] for key, values in lists.items() if values}
+            own = {key: values[place] for key, values in lists.items() if values}
             name = names[place] if names else str(place + 1)
-            yield name, list_values(one), attributes, votes.column
+            yield name, list_values(one), own, votes.column
 
     def read_list(self, column: str, count: int) -> list[str]:
         """Return a list with one value per vote; empty if the file does not have the column."""

@@ -398,17 +398,17 @@ def _rank_reason(reason: str) -> int:
 def _list_parts(detector: OpenDetector, text: str) -> list[_Part]:
     """List the parts of a text to score: sentences and versions without decoration."""
     measure = detector.unseen_ngram_rate
-    bared = undecorate(text, detector.words, None if measure is None else measure.measure)
-    whole = [_Part(reading, sentence=False, kinds=bared.kinds) for reading in bared.readings]
+    own = undecorate(text, detector.words, None if measure is None else measure.measure)
+    whole = [_Part(reading, sentence=False, kinds=own.kinds) for reading in own.readings]
     # Neural networks are too slow to score each sentence.
     if detector.fast is None:
         return whole
     known = cut_sentences(text)
-    bare = [one for reading in bared.readings for one in cut_sentences(reading) if one not in known]
+    bare = [one for reading in own.readings for one in cut_sentences(reading) if one not in known]
     return [
         *(_Part(one, sentence=True) for one in known),
         *whole,
-        *(_Part(one, sentence=True, kinds=bared.kinds) for one in dict.fromkeys(bare)),
+        *(_Part(one, sentence=True, kinds=own.kinds) for one in dict.fromkeys(bare)),
     ]
 
 
