@@ -13,12 +13,13 @@ from memantics.core.errors import InputError
 from memantics.core.registry import home
 from memantics.core.retrieval import SAME_PICTURE, NearMeme, Passage
 from memantics.core.samples import image_path
-from memantics.models.embedded.encoder import GramEncoder, Vectors
+from memantics.models.embedded.encoder import Vectors
 from memantics.understanding.kb import retrieve, retrieve_background, tabulate_near
 from memantics.understanding.knowledge.records import Individual, Knowledge
 from memantics.understanding.knowledge.retrieval import KnownMeme, Pool, open_pool, pool_knowledge
 from memantics.understanding.knowledge.store import GraphStore
 from memantics.understanding.vision.hashes import hash_image
+from tests.encoders import GramEncoder
 
 GRAMS = GramEncoder()
 

@@ -9,8 +9,8 @@ from PIL import Image as Pillow
 from PIL import ImageDraw, ImageFont
 
 from memantics.core.records import Field, Form, Image, Message, Option, Request
-from memantics.models.embedded.encoder import GramEncoder
 from memantics.workbench.embedded import PhoneticReader
+from tests.encoders import GramEncoder
 
 READER = PhoneticReader(GramEncoder())  # loads its words at first use, once for all tests
 

@@ -24,11 +24,12 @@ from memantics.core.errors import ImageError, MissingExtra, Unavailable
 from memantics.core.lines import ImageReading, TextLine, order_lines
 from memantics.models.embedded import encoder, ocr
 from memantics.models.embedded.choices import spell
-from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, Vectors
+from memantics.models.embedded.encoder import SentenceEncoder, Vectors
 from memantics.models.embedded.lexicon import MoodLexicon, PunReading
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
 from memantics.models.embedded.reader import open_senses
 from memantics.workbench.embedded import PhoneticReader
+from tests.encoders import GramEncoder
 from tests.models.forms import READER, draw
 from tests.places import SHARED_DATA, needs_shared_data
 

@@ -20,10 +20,10 @@ from memantics.core.lines import ImageReading, TextLine
 from memantics.core.model import Model
 from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.models import embedded
-from memantics.models.embedded.encoder import GramEncoder
 from memantics.models.embedded.evidence import Senses, compare_pixels, find_topic, split_sides
 from memantics.models.embedded.lexicon import MoodLexicon
 from memantics.models.embedded.reader import EmbeddedReader
+from tests.encoders import GramEncoder
 from tests.models.forms import (
     EMOTIONS,
     HARM,

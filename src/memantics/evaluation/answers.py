@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Annotated, Literal, get_args
 
 import orjson
+import pybase64
 from pydantic import JsonValue
 
 from memantics.benchmarks.card import resolve_options
@@ -61,7 +62,7 @@ from memantics.evaluation.tasks import open_baselines, pose_task
 from memantics.models.client import Params
 from memantics.models.engine import make_sound, read_reply
 from memantics.models.kinds import read_wire_settings
-from memantics.models.wire import WireSettings, encode_base64, encode_request
+from memantics.models.wire import WireSettings, encode_request
 
 TaskFormat = Literal["openai-batch", "lmms-eval", "lm-eval", "vlmevalkit"]
 TASK_FORMATS: tuple[TaskFormat, ...] = get_args(TaskFormat)
@@ -140,7 +141,7 @@ def _write_table(path: Path, asked: AskedItems) -> Path:
         rows.writerow(["index", "id", "meme", "image", "question", "answer"])
         for number, (item, request) in enumerate(asked, 1):
             images, text = _read_turn(item, request)
-            data = [encode_base64(read_bytes(image.path)).decode() for image in images]
+            data = [pybase64.b64encode(read_bytes(image.path)).decode() for image in images]
             shown = data[0] if len(data) == 1 else repr(data)
             rows.writerow([number, item.id, item.group, shown, text, _show_gold(item)])
 

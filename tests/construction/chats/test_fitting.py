@@ -24,8 +24,9 @@ from memantics.construction.chats.generate import (
 from memantics.construction.chats.rules import TARGETS, TYPES, ChatSubject, find_broken
 from memantics.core.memes import Meme
 from memantics.core.samples import image_path
-from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, Vectors
+from memantics.models.embedded.encoder import SentenceEncoder, Vectors
 from tests.construction.chats.test_build import draft
+from tests.encoders import GramEncoder
 
 
 def tell(text: str, name: str = "m", meaning: str = "") -> ChatSubject:

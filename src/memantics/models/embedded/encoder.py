@@ -1,10 +1,9 @@
-"""Text encoders: an interface, a multilingual sentence encoder and a lexical fallback."""
+"""Text encoders: an interface, a multilingual sentence encoder, and static token vectors."""
 
 from __future__ import annotations
 
 import math
 import threading
-import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cache
@@ -78,34 +77,10 @@ class SentenceEncoder:
         return self._model
 
 
-class GramEncoder:
-    """Hashed counts of character n-grams: no semantics, but any language and no extra package.
-
-    >>> one, same, other = GramEncoder().encode(["a black cat", "black cats", "tax law"])
-    >>> float(one @ same) > 0.5 > float(one @ other)
-    True
-    """
-
-    version = "grams-1"
-    _width = 2048
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return one row of length 1 per text."""
-        rows = np.zeros((len(texts), self._width), dtype=np.float32)
-        for number, text in enumerate(texts):
-            padded = f" {clean(text).casefold()} "
-            for size in (1, 2, 3):
-                for start in range(len(padded) - size + 1):
-                    gram = padded[start : start + size]
-                    rows[number, zlib.crc32(gram.encode()) % self._width] += size
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.asarray(rows / np.maximum(lengths, 1e-9), dtype=np.float32)
-
-
 class SimilarityScorer:
     """Text similarity: the cosine of two vectors; 0 if a text is empty.
 
-    >>> SimilarityScorer(GramEncoder()).score_pairs([("a cat", "a cat"), ("a cat", "")])
+    >>> SimilarityScorer(StaticEncoder()).score_pairs([("一只猫", "一只猫"), ("一只猫", "")])
     [1.0, 0.0]
     """
 
