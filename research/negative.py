@@ -21,8 +21,9 @@ import orjson
 from numpy.typing import NDArray
 
 from memantics.core.labels import name_group
+from memantics.models.embedded.encoder import open_encoder
 from memantics.understanding.reappraisal.kindness import clean_caption, read_caption
-from memantics.understanding.reappraisal.negative import HEADS, open_encoder, rate
+from memantics.understanding.reappraisal.negative import HEADS, rate
 from memantics.understanding.reappraisal.situation import understand
 from research.data import tag_length
 from research.protocol import DATA, Row, take_development_set

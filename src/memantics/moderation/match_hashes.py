@@ -7,16 +7,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.models.embedded.encoder import SentenceEncoder
+from memantics.models.embedded.encoder import open_encoder
 from memantics.moderation.features import clean
 from memantics.moderation.obfuscation import unmask
 
 WIDE_BITS = 256
-
-
-@cache
-def _open_encoder() -> SentenceEncoder:
-    return SentenceEncoder()
 
 
 @cache
@@ -29,7 +24,7 @@ def hash_embedding(text: str) -> str:
 
     Embeddings at an angle of ``a`` degrees differ in about ``256 * a / 180`` bits.
     """
-    (vector,) = _open_encoder().encode([text])
+    (vector,) = open_encoder().encode([text])
     sides = np.asarray(vector, float) @ _draw_planes(len(vector)) > 0
     return np.packbits(sides).tobytes().hex()
 

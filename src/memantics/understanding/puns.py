@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -27,7 +26,6 @@ from memantics.understanding.phonetics.reading import (
 )
 
 if TYPE_CHECKING:
-    from memantics.models.embedded.encoder import SentenceEncoder
     from memantics.understanding.analysis.records import PunSeen
 
 __all__ = [
@@ -180,15 +178,10 @@ detect_pun = make_sync(detect_pun_async)
 _UNSEEN = "the image was not used: name a vision-language model (model) or pass a description"
 
 
-@cache
-def _open_embedder() -> SentenceEncoder:
-    from memantics.models.embedded.encoder import SentenceEncoder
-
-    return SentenceEncoder()
-
-
 def _embed(caption: str) -> Sequence[float]:
-    vector: list[float] = _open_embedder().encode([caption])[0].tolist()
+    from memantics.models.embedded.encoder import open_encoder
+
+    vector: list[float] = open_encoder().encode([caption])[0].tolist()
     return vector
 
 
@@ -223,5 +216,6 @@ def score_readings(folder: Path, model: ModelName = "auto", groups: str = "") ->
     All scores are measured on held-out groups of memes. ``groups`` selects the groups: ``train``,
     ``test``, or group numbers such as ``1-100,205``.
     """
-    encoder = _open_embedder()
-    return evaluate(folder, model, groups=groups, embed=encoder.encode if encoder else None)
+    from memantics.models.embedded.encoder import open_encoder
+
+    return evaluate(folder, model, groups=groups, embed=open_encoder().encode)

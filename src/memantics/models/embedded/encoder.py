@@ -77,6 +77,12 @@ class SentenceEncoder:
         return self._model
 
 
+@cache
+def open_encoder() -> SentenceEncoder:
+    """Return the sentence encoder that a process shares; raise MissingExtra without the extra."""
+    return SentenceEncoder()
+
+
 class SimilarityScorer:
     """Text similarity: the cosine of two vectors; 0 if a text is empty.
 

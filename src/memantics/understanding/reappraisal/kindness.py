@@ -15,7 +15,7 @@ from pathlib import Path
 
 import orjson
 
-from memantics.models.embedded.encoder import SentenceEncoder
+from memantics.models.embedded.encoder import open_encoder
 from memantics.models.embedded.lexicon import MoodLexicon as MoodWords
 from memantics.models.embedded.lexicon import TextMood
 from memantics.understanding.phonetics.homophones import read_homophones
@@ -64,7 +64,7 @@ def rate_kindness(captions: Sequence[str]) -> float:
     """
     text = clean_caption(" ".join(map(read_caption, captions)))
     model = _load_weights()["zh" if has_chinese(text) else "en"]
-    vector = _open_encoder().encode([text])[0]
+    vector = open_encoder().encode([text])[0]
     total = model[-1] + sum(a * float(b) for a, b in zip(model[:-1], vector, strict=True))
     return round(1 / (1 + math.exp(-total)), 4)
 
@@ -73,8 +73,3 @@ def rate_kindness(captions: Sequence[str]) -> float:
 def _load_weights() -> dict[str, list[float]]:
     found: dict[str, list[float]] = orjson.loads(WEIGHTS.read_bytes())
     return found
-
-
-@cache
-def _open_encoder() -> SentenceEncoder:
-    return SentenceEncoder()

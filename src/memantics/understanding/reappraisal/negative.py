@@ -18,7 +18,7 @@ from typing import Literal
 import orjson
 
 from memantics.core.errors import MissingExtra
-from memantics.models.embedded.encoder import SentenceEncoder
+from memantics.models.embedded.encoder import open_encoder
 from memantics.understanding.reappraisal.kindness import clean_caption, read_caption
 from memantics.understanding.reappraisal.situation import understand
 from memantics.understanding.vision.regions import has_chinese
@@ -106,9 +106,3 @@ def rate(vector: Sequence[float], weights: Sequence[float]) -> float:
     """Return the probability of negative for a sentence vector, rounded to four decimals."""
     total = weights[-1] + sum(a * b for a, b in zip(weights[:-1], vector, strict=True))
     return round(1 / (1 + math.exp(-max(-30.0, min(30.0, total)))), 4)
-
-
-@cache
-def open_encoder() -> SentenceEncoder:
-    """Open the sentence encoder once per process; raise MissingExtra if it is not installed."""
-    return SentenceEncoder()
