@@ -11,7 +11,7 @@ from memantics.metrics.agreement import spearman
 from memantics.metrics.interval import resample_sums
 from memantics.metrics.rounding import SUMS, VECTORS, settle
 from memantics.metrics.weighted import Case, MetricName, MetricSpec, prepare
-from memantics.moderation.calibration import Decision, Softmax, choose_threshold, reliability
+from memantics.moderation.calibration import DecisionRule, Softmax, choose_threshold, reliability
 
 
 def nudge(value: float) -> float:
@@ -70,7 +70,7 @@ def test_a_threshold_holds_at_its_last_bit() -> None:
     scores = np.array([[0.0]])
     [chance] = harm.probabilities(scores)[:, 1]
     for threshold, expected in ((nudge(chance), 1), (chance, 1), (chance + 2e-9, 0)):
-        decision = Decision((harm,), np.zeros(0), threshold)
+        decision = DecisionRule((harm,), np.zeros(0), threshold)
         assert decision.decide_harm(scores)[1].tolist() == [expected]
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from memantics.evaluation.datasets import add_release
 from memantics.evaluation.own_columns import LabelledColumns
 from memantics.moderation import Classifier, Detector
-from memantics.moderation.calibration import Rated
+from memantics.moderation.calibration import FoldScore
 from memantics.moderation.examples import Example, order_examples
 from memantics.moderation.heads import FittedHeads, choose_fit
 from memantics.moderation.training import TrainOptions
@@ -153,7 +153,7 @@ def test_the_canonical_order_is_that_of_any_permutation(
 
 def test_the_strongest_penalty_within_one_standard_error() -> None:
     def make(ridge: float, value: float) -> FittedHeads:
-        return FittedHeads(None, None, None, ridge, (Rated(value, 0.02),) * 2, "")  # type: ignore[arg-type]
+        return FittedHeads(None, None, None, ridge, (FoldScore(value, 0.02),) * 2, "")  # type: ignore[arg-type]
 
     fits = [make(1.0, 0.80), make(2.0, 0.79), make(4.0, 0.77)]
     assert choose_fit(fits, strongest=max).ridge == 2.0

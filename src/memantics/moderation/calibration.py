@@ -209,7 +209,7 @@ _NESTED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DecisionRule:
     """How scores become probabilities and labels.
 
     For harm: a softmax of harmless and harmful with a ``threshold`` and, if types are known, a
@@ -250,14 +250,14 @@ class Decision:
         return chances, [tuple(np.flatnonzero(row).tolist()) for row in held]
 
 
-class Rated(NamedTuple):
+class FoldScore(NamedTuple):
     """A metric of held-out predictions, and its standard error over the folds."""
 
     value: float
     error: float
 
 
-def rate_folds(metric: Callable[[Flags], float], folds: Ints) -> Rated:
+def rate_folds(metric: Callable[[Flags], float], folds: Ints) -> FoldScore:
     """Compute a metric of all rows, and its standard error by a jackknife over the folds.
 
     ``metric`` maps a mask of rows to a value. Values without one fold may be undefined (NaN) if a
@@ -273,10 +273,10 @@ def rate_folds(metric: Callable[[Flags], float], folds: Ints) -> Rated:
     parts = parts[~np.isnan(parts)]
     count = len(parts)
     spread = float(((parts - parts.mean()) ** 2).sum()) if count else 0.0
-    return Rated(metric(every), math.sqrt(spread * (count - 1) / count) if count else 0.0)
+    return FoldScore(metric(every), math.sqrt(spread * (count - 1) / count) if count else 0.0)
 
 
-def rate_harm(table: Floats, labels: Ints, groups: Ints) -> Rated:
+def rate_harm(table: Floats, labels: Ints, groups: Ints) -> FoldScore:
     """Compute macro-F1 of held-out scores at their best threshold."""
     chances = fit_even(table, labels, groups).probabilities(table)[:, 1]
     said = (chances >= choose_threshold(chances, labels)).astype(np.int64)
@@ -290,19 +290,19 @@ def fit_harm_decision(
     groups: Ints,
     *,
     hierarchical: bool,
-) -> Decision:
+) -> DecisionRule:
     """Fit calibration and thresholds for harm on scores of held-out examples."""
     labels = np.array([int(e.label or 0) for e in examples], np.int64)
     harm = fit_even(table, labels, groups)
     threshold = choose_threshold(harm.probabilities(table)[:, 1], labels)
     types = list_types(heads)
     if not types:
-        return Decision((harm,), np.zeros(0), threshold)
+        return DecisionRule((harm,), np.zeros(0), threshold)
     known = [place for place, e in enumerate(examples) if e.type in types]
     truth = np.array([types.index(str(examples[place].type)) for place in known], np.int64)
     kinds = fit_types(table[known], truth, len(types))
     biases = choose_biases(kinds.logits(table[known]), truth)
-    return Decision((harm, kinds), biases, threshold, hierarchical)
+    return DecisionRule((harm, kinds), biases, threshold, hierarchical)
 
 
 class Nested(NamedTuple):
@@ -357,7 +357,9 @@ def _decide_nested(
     return Nested(chances, places, value, error, biased)
 
 
-def fit_decision(table: Floats, signs: Flags, *, several: bool, biased: bool = True) -> Decision:
+def fit_decision(
+    table: Floats, signs: Flags, *, several: bool, biased: bool = True
+) -> DecisionRule:
     """Fit calibration and biases or thresholds for any labels on scores of held-out examples.
 
     Without ``biased`` the most probable class is predicted; with several labels per meme, each
@@ -368,11 +370,11 @@ def fit_decision(table: Floats, signs: Flags, *, several: bool, biased: bool = T
         truth = signs.argmax(axis=1).astype(np.int64)
         whole = fit_types(table, truth, count)
         biases = choose_biases(whole.logits(table), truth) if biased else np.zeros(count)
-        return Decision((whole,), biases)
+        return DecisionRule((whole,), biases)
     made, thresholds = [], []
     for place in range(count):
         truth = signs[:, place].astype(np.int64)
         made.append(fit_softmax(table, truth, 2))
         chances = made[-1].probabilities(table)[:, 1]
         thresholds.append(choose_threshold(chances, truth) if biased else 0.5)
-    return Decision(tuple(made), np.array(thresholds), several=True)
+    return DecisionRule(tuple(made), np.array(thresholds), several=True)

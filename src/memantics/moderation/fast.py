@@ -13,8 +13,8 @@ from memantics.core.result import Result
 from memantics.metrics.rounding import Floats, Ints
 from memantics.moderation import examples as known
 from memantics.moderation.calibration import (
-    Decision,
-    Rated,
+    DecisionRule,
+    FoldScore,
     decide_nested,
     fit_decision,
     fit_harm_decision,
@@ -49,7 +49,7 @@ from memantics.moderation.obfuscation import add_copies
 
 __all__ = [
     "PRESETS",
-    "Decision",
+    "DecisionRule",
     "FastDetector",
     "FastSettings",
     "LabelPrediction",
@@ -110,7 +110,7 @@ class LabelPrediction(Result):
 class FastDetector(HeadModel):
     """A trained detector of harm, or a classifier with one head per class of ``labels``."""
 
-    decision: Decision
+    decision: DecisionRule
     labels: known.LabelSet = known.HARM
 
     @property
@@ -230,7 +230,7 @@ def fit(
         [e.id for e in sorted_examples], strata, settings, _group_texts(sorted_examples, places)
     )
 
-    def rate(held_out: Singles, folds: Ints) -> Rated:
+    def rate(held_out: Singles, folds: Ints) -> FoldScore:
         return rate_harm(add_margin(targets.heads, held_out), labels, folds)
 
     fitted = fit_heads(sorted_examples, targets, settings, ways, rate, embedder)
@@ -274,9 +274,9 @@ def fit_labels(
     origins = [first[group] for group in data.groups]
     ways = split_repeatedly([e.id for e in data.examples], strata, settings, origins)
 
-    def rate(held_out: Singles, folds: Ints) -> Rated:
+    def rate(held_out: Singles, folds: Ints) -> FoldScore:
         found = decide_nested(np.asarray(held_out, float), signs, folds, several=several)
-        return Rated(found.value, found.error)
+        return FoldScore(found.value, found.error)
 
     fitted = fit_heads(data.examples, targets, settings, ways, rate, embedder)
     table = np.asarray(fitted.held_out, float)
@@ -293,7 +293,7 @@ def _assemble(
     fitted: FittedHeads,
     heads: tuple[str, ...],
     settings: FastSettings,
-    decision: Decision,
+    decision: DecisionRule,
     labels: known.LabelSet,
 ) -> FastDetector:
     return FastDetector(

@@ -22,7 +22,7 @@ from memantics.core.images import load
 from memantics.metrics.rounding import Ints, settle
 from memantics.models.embedders import LocalImageEncoder
 from memantics.moderation import kernel as kernels
-from memantics.moderation.calibration import Rated
+from memantics.moderation.calibration import FoldScore
 from memantics.moderation.examples import (
     Example,
     FoldScheme,
@@ -338,14 +338,14 @@ class FittedHeads:
     scorer: kernels.MarginScorer
     held_out: kernels.Singles
     ridge: float
-    ratings: tuple[Rated, ...]
+    ratings: tuple[FoldScore, ...]
     embedder: str
 
     @property
-    def mean(self) -> Rated:
+    def mean(self) -> FoldScore:
         """Mean macro-F1 and mean standard error over the fold assignments."""
         values, errors = zip(*self.ratings, strict=True)
-        return Rated(fmean(values), fmean(errors))
+        return FoldScore(fmean(values), fmean(errors))
 
 
 def fit_heads(
@@ -353,7 +353,7 @@ def fit_heads(
     targets: kernels.Targets,
     settings: FastSettings,
     ways: Sequence[Ints],
-    rate: Callable[[kernels.Singles, Ints], Rated],
+    rate: Callable[[kernels.Singles, Ints], FoldScore],
     embedder: Embedder | None = None,
 ) -> FittedHeads:
     """Fit with each ridge penalty, and choose one by repeated cross-validation.

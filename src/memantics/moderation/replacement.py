@@ -16,7 +16,7 @@ from memantics.core.result import Result, Table
 from memantics.metrics.interval import percentile_span
 from memantics.metrics.rounding import Floats, Ints, settle
 from memantics.metrics.weighted import Case, MetricSpec, prepare
-from memantics.moderation.calibration import Rated
+from memantics.moderation.calibration import FoldScore
 from memantics.moderation.examples import Example
 from memantics.moderation.heads import FastSettings, fit_heads, split_inner
 from memantics.moderation.judges import FastJudge
@@ -207,8 +207,8 @@ def _hold_out(
     return np.asarray(fitted.held_out[len(known) :], float)
 
 
-def _unrated(_scores: Singles, _folds: Ints) -> Rated:
-    return Rated(0.0, 0.0)
+def _unrated(_scores: Singles, _folds: Ints) -> FoldScore:
+    return FoldScore(0.0, 0.0)
 
 
 def tabulate(rows: Sequence[tuple[str, ReplacementComparison]]) -> Table:

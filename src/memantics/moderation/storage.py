@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from memantics import __version__
 from memantics.core.errors import InputError, first_fault, need_offline
 from memantics.core.files import open_regular, replace_file
-from memantics.moderation.calibration import Decision, Softmax
+from memantics.moderation.calibration import DecisionRule, Softmax
 from memantics.moderation.examples import HARM, Example, LabelSet
 from memantics.moderation.fast import FastDetector
 from memantics.moderation.features import GRID, Extractor, Vocabulary
@@ -420,7 +420,7 @@ def _rebuild(manifest: _Manifest, parts: FileParts) -> FastDetector:
         names = ["harm", *(["kinds"] if "kinds_mean.npy" in parts else [])]
     else:
         names = [f"class{place}" for place in range(len(manifest.heads) if manifest.several else 1)]
-    decision = Decision(
+    decision = DecisionRule(
         tuple(read_softmax(parts, name) for name in names),
         read_array(parts, "biases"),
         manifest.threshold if harm else None,

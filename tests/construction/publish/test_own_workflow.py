@@ -10,7 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from memantics.annotation.workflow import WorkflowField
-from memantics.construction.publish.own_workflow import Form, read_form, write_items
+from memantics.construction.publish.own_workflow import PublishedForm, read_form, write_items
 from memantics.core.errors import DataError
 from memantics.core.queue import (
     AggregatedAnnotation,
@@ -173,8 +173,8 @@ def judge_one(folder: Path, values: dict[str, JsonValue], *votes: dict[str, Json
     )  # fmt: skip
 
 
-def form() -> Form:
-    return Form.model_validate(tomllib.loads(FORM))
+def form() -> PublishedForm:
+    return PublishedForm.model_validate(tomllib.loads(FORM))
 
 
 def test_gold_votes_and_options_are_those_of_the_annotators(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ class FormStage(BaseModel):
     kind: Literal["independent", "sequential", "review", "adjudicate"]
 
 
-class Form(BaseModel):
+class PublishedForm(BaseModel):
     """A workflow file: its name, fields and stages."""
 
     model_config = _OPEN
@@ -108,14 +108,17 @@ class Form(BaseModel):
         return frozenset(stage.id for stage in self.stages if stage.kind == "independent")
 
 
-def read_form(path: Path) -> Form:
+def read_form(path: Path) -> PublishedForm:
     """Read a workflow file; an error names the invalid key."""
     return read_toml(
-        path, Form, "the workflow file is not UTF-8 TOML", "see docs/how-to/write-a-workflow.md"
+        path,
+        PublishedForm,
+        "the workflow file is not UTF-8 TOML",
+        "see docs/how-to/write-a-workflow.md",
     )
 
 
-def write_items(review: Review, form: Form, licence: str) -> tuple[Benchmark, Made]:
+def write_items(review: Review, form: PublishedForm, licence: str) -> tuple[Benchmark, Made]:
     """Return the published files, and the benchmark that reads them."""
     _check_workflow(review, form)
     memes, skipped = gather_memes(review), Counter[str]()
@@ -134,7 +137,7 @@ def write_items(review: Review, form: Form, licence: str) -> tuple[Benchmark, Ma
     return Benchmark(review.folder, card), made
 
 
-def _check_workflow(review: Review, form: Form) -> None:
+def _check_workflow(review: Review, form: PublishedForm) -> None:
     for reviewed in review.annotated:
         used = reviewed.aggregated.workflow if reviewed.aggregated else form.name
         if used != form.name:
@@ -146,7 +149,7 @@ def _check_workflow(review: Review, form: Form) -> None:
 
 
 def _list_rows(
-    review: Review, form: Form, memes: Mapping[str, PublishedMeme], skipped: Counter[str]
+    review: Review, form: PublishedForm, memes: Mapping[str, PublishedMeme], skipped: Counter[str]
 ) -> Iterator[dict[str, JsonValue]]:
     """Yield one row per kept item: its meme, the texts shown, aggregated and individual values."""
     first: dict[str, str] = {}
@@ -204,7 +207,7 @@ def _find_step(field: FormField, value: JsonValue) -> str | None:
 
 def _make_config(
     card: QueueCard,
-    form: Form,
+    form: PublishedForm,
     rows: Sequence[Mapping[str, JsonValue]],
     memes: Mapping[str, PublishedMeme],
     licence: str,
@@ -335,7 +338,9 @@ def _map(value: JsonValue) -> Mapping[str, JsonValue]:
     return value if isinstance(value, dict) else {}
 
 
-def _count_unused(form: Form, config: DatasetConfig, skipped: Counter[str]) -> dict[str, int]:
+def _count_unused(
+    form: PublishedForm, config: DatasetConfig, skipped: Counter[str]
+) -> dict[str, int]:
     """Count items that are left out, and fields that become no task."""
     unused = [
         field.id

@@ -103,7 +103,7 @@ class ConfusionTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
+class PolicyDisagreement:
     """A meme on which runs differ from each other or from gold; one decision per run."""
 
     meme: PolicyMeme
@@ -121,7 +121,7 @@ def make_confusion(run: PolicyRun) -> ConfusionTable:
     return ConfusionTable(tuple(ordered), tuple(rows))
 
 
-def list_disagreements(found: PolicyTest) -> Iterator[Disagreement]:
+def list_disagreements(found: PolicyTest) -> Iterator[PolicyDisagreement]:
     """Yield memes on which a run differs from gold, or from another run."""
     for answers in zip(*(run.answers for run in found.runs), strict=True):
         meme = answers[0].meme
@@ -131,7 +131,7 @@ def list_disagreements(found: PolicyTest) -> Iterator[Disagreement]:
                 (one.clause or one.status, one.reply.explanation if one.reply else one.reason)
                 for one in answers
             )
-            yield Disagreement(meme, said)
+            yield PolicyDisagreement(meme, said)
 
 
 def show_score(score: Score | None, say: Callable[[str], str] = str) -> str:
