@@ -484,8 +484,7 @@ async def questions_async(
         progress: Function that is called with the counts so far.
 
     Returns:
-        The folder of the build, the number of calls by final status, the tokens, and the report on
-        the questions.
+        The folder of the build, the number of calls by final status, the tokens, and the report.
 
     Raises:
         InputError: No model is named, or the build contains no extracted facts (knowledge).
@@ -498,6 +497,9 @@ async def questions_async(
         0
     """
     place, settings = Path(folder), settings or QuestionSettings()
+    if (critic_model or reader_model) and not settings.judged:
+        named = "--critic-model" if critic_model else "--reader-model"
+        raise InputError(f"{named} needs a model as critic", hint="add --critic model")
     if (place / DIMENSION_FILES).is_dir():
         settings = replace(settings, specs=read_specs(place / DIMENSION_FILES))
     subjects, calls = _find_subjects(place, limit), calls or CallSettings()
@@ -507,7 +509,7 @@ async def questions_async(
         writer, critic, reader = clients
         slots = len(list_slots(subjects, settings))
         writer.expect(slots)
-        if settings.critic in ("model", "both"):
+        if settings.judged:
             reader.expect(-(-2 * slots // settings.at_once))
             critic.expect(-(-3 * slots // settings.at_once))
         few = dict(islice(subjects.items(), SAMPLE))
@@ -526,7 +528,7 @@ async def questions_async(
             embedded = await stack.enter_async_context(opened)
             alone = replace(settings, at_once=1)
             second = await try_items(embedded, built.items, subjects, alone, blind_only=True)
-        names = Roles(writer.model, critic.model, reader.model)
+        names = Roles(writer.model, *((critic.model, reader.model) if settings.judged else ()))
         report = report_questions(built, settings, names, second)
     write_questions(place, built.questions, built.rejected)
     write_review(place, built.questions, subjects, settings.language, roles=names)

@@ -96,6 +96,12 @@ def note_questions(report: QuestionReport) -> Iterator[str]:
     if report.faults:
         found = ", ".join(f"{fault} {count}" for fault, count in report.faults.items())
         yield f"Found by the final check, before repairs: {found}."
+    if report.unjudged:
+        reason = next(iter(report.unjudged.values()))[:_CUT]
+        yield (
+            f"{len(report.unjudged)} questions were kept although the critic gave no readable "
+            f"judgement of them ({reason}); see their notes, and review them."
+        )
     if report.calls:
         told = "; ".join(
             f"{role} " + ", ".join(f"{kind} {count}" for kind, count in counts.items())

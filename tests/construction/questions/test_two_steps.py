@@ -501,6 +501,9 @@ class Staff:
                 "same": [],
                 "off": [],
                 "told": "",
+                "unseen": "",
+                "glance": "",
+                "awkward": False,
             }
             question = block.splitlines()[0]
             self.seen[question] += 1
@@ -634,7 +637,9 @@ def test_an_examiner_asks_nothing_about_a_question_that_has_not_changed(tmp_path
 
     def say(request: Request) -> str:
         asked.append(text_of(request))
-        return json.dumps({"1": {"right": list("ABC"), "follows": list("ABCD")}})
+        said = {"right": list("ABC"), "follows": list("ABCD"), "same": [], "off": []}
+        left = {"told": "", "unseen": "", "glance": "", "awkward": False}
+        return json.dumps({"1": {**said, **left}})
 
     async def work() -> None:
         with ModelClient(FakeModel(say, "critic"), tmp_path) as critic:

@@ -81,7 +81,7 @@ async def build_questions(
     answers them without; both only if the settings ask for a model.
     """
     counters = {"writer": CallCounter(writer)}
-    judge = critic if settings.critic in ("model", "both") else None
+    judge = critic if settings.judged else None
     if judge is not None:
         counters["critic"] = CallCounter(judge)
         counters["reader"] = CallCounter(reader or judge)
@@ -135,9 +135,10 @@ class _Bench:
         if len(dealt) >= FEWEST and settings.critic != "off":
             trim_lengths(state, settings)
         bound_none(state, settings)
+        silent = {name: check.silent for name, check in self.checks.items() if check.silent}
         items = [
-            chain.note(item, self.trials.get(item.id), known[item.slot.meme])
-            for item in state.items.values()
+            chain.note(item, self.trials.get(name), known[item.slot.meme], silent.get(name, ""))
+            for name, item in state.items.items()
         ]
         return BuiltQuestions(
             chain.clear_broken_pairs(assembly.finish(items, settings)),
@@ -148,6 +149,7 @@ class _Bench:
             {item.id: self.trials[item.id] for item in items if item.id in self.trials},
             +self.repaired,
             +self.faults,
+            unjudged={item.id: silent[item.id] for item in items if item.id in silent},
         )
 
     async def _write(

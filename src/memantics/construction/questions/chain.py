@@ -40,7 +40,8 @@ class BuiltQuestions:
 
     ``repaired`` counts questions that a critic answered without the meme and that were repaired, by
     kind of repair. ``faults`` counts what the final check found, and ``calls`` the attempts
-    at model calls by role and kind.
+    at model calls by role and kind. ``unjudged`` gives the kept questions that the critic gave no
+    readable judgement of, with the reason.
     """
 
     questions: tuple[records.DraftQuestion, ...]
@@ -52,6 +53,7 @@ class BuiltQuestions:
     repaired: Mapping[str, int]
     faults: Mapping[str, int] = field(default_factory=dict)
     calls: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    unjudged: Mapping[str, str] = field(default_factory=dict)
 
 
 def pair_subjects(
@@ -88,13 +90,13 @@ async def build_in_one_step(
     slots = list_slots(subjects, settings)
     drafted = [draft async for draft in _write(writer, slots, subjects, settings, window)]
     rejected = [reject(draft) for draft in drafted if draft.draft is None]
-    drafted, repeated = drop_repeated(drafted)
+    sound, repeated = drop_repeated(drafted)
     known = {meme: subject.knowledge for meme, subject in subjects.items()}
-    completed = lending.complete(assembly.make_items(drafted), known, settings)
+    completed = lending.complete(assembly.make_items(sound), known, settings)
     items = completed.items
     trials: dict[str, BlindTrial] = {}
     repaired: Counter[str] = Counter()
-    critic = critic if settings.critic in ("model", "both") else None
+    critic = critic if settings.judged else None
     state = QuestionSet({item.id: item for item in items})
     if critic is not None:
         items, trials, repaired = await _try_and_repair(writer, critic, items, subjects, settings)
@@ -340,10 +342,20 @@ def drop(state: QuestionSet, item: assembly.AssembledQuestion, stage: str, reaso
 
 
 def note(
-    item: assembly.AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
+    item: assembly.AssembledQuestion,
+    trial: BlindTrial | None,
+    knowledge: Knowledge,
+    unjudged: str = "",
 ) -> assembly.AssembledQuestion:
-    """Add the remarks of the trials, and what is needed to answer."""
+    """Add the remarks of the trials, and what is needed to answer.
+
+    ``unjudged`` says why no model judged the question in its final form.
+    """
     notes = []
+    if unjudged:
+        notes.append(f"no model judged its final form: {unjudged}")
+    if trial is not None and None in trial.blind:
+        notes.append("no readable answer of a model without the meme")
     if trial is not None and trial.solved_blindly:
         notes.append("a model finds the correct option without the meme; kept for its dimension")
     if trial is not None and trial.seen:

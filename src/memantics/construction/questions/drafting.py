@@ -21,6 +21,7 @@ from memantics.construction.questions.form import (
     answers_not,
     find_form_faults,
     find_key_faults,
+    find_padding,
     find_told,
     measures_apart,
 )
@@ -89,6 +90,8 @@ def list_option_defects(
         rest = [draft.correct, *(other for other in draft.plausible if other != text)]
         if answers_not(draft.question, text, rest[:1]):
             yield Defect("no answer", f"{text!r} does not answer the question", text)
+        if padding := find_padding(draft.question, text):
+            yield Defect("padding", f"{padding!r} at the end of {text!r} adds nothing", text)
         if measures_apart(text, [draft.correct]):
             message = f"{text!r} has {len(text)} characters, the key {len(draft.correct)}"
             yield Defect("length spread", message, text)

@@ -10,10 +10,12 @@ wording is natural.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
 from memantics.construction.questions.asking import LETTERS, QuestionSubject
 from memantics.construction.questions.assembly import AssembledQuestion
@@ -32,30 +34,49 @@ from memantics.models.embedded.encoder import Encoder
 from memantics.understanding.extraction.chain import in_order
 
 _WINDOW = 64
+_LETTER = re.compile(r"\W*([A-D])(?![A-Z])", re.IGNORECASE)
+_ASKED = ("right", "follows", "same", "off", "told")
+_ASKED_SINCE_3 = (*_ASKED, "unseen", "glance", "awkward")
 _REPEATED = Defect(
     "asked before", "another meme has the same question: point at a detail that only this meme has"
 )
 
 
+def _take_letter(said: object) -> object:
+    """Return the letter of an option as models write it: "a", "(B)", "C. A cat"; "" for none."""
+    if not isinstance(said, str) or not said.strip():
+        return "" if said is None or isinstance(said, str) else said
+    if (found := _LETTER.match(said)) is None:
+        raise ValueError(f"{said[:20]!r} is no letter of an option")
+    return found[1].upper()
+
+
+_Letter = Annotated[str, BeforeValidator(_take_letter)]
+_Letters = Annotated[list[_Letter], Field(max_length=4)]
+
+
 class SaidCheck(Closed):
     """Schema of the judgement of one question; the last three are asked since version 3."""
 
-    right: list[str] = Field(default=[], max_length=4)
-    follows: list[str] = Field(default=[], max_length=4)
-    same: list[str] = Field(default=[], max_length=4)
-    off: list[str] = Field(default=[], max_length=4)
-    told: str = ""
-    unseen: str = ""
-    glance: str = ""
+    right: _Letters = Field(default=[])
+    follows: _Letters = Field(default=[])
+    same: _Letters = Field(default=[])
+    off: _Letters = Field(default=[])
+    told: _Letter = ""
+    unseen: _Letter = ""
+    glance: _Letter = ""
     awkward: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FinalCheck:
-    """Store the faults of one question in its final form; ``silent``: no readable judgement."""
+    """Store the faults of one question in its final form.
+
+    ``silent`` says why there is no readable judgement of a model.
+    """
 
     faults: tuple[Defect, ...] = ()
-    silent: bool = False
+    silent: str = ""
 
 
 @dataclass(slots=True)
@@ -108,11 +129,15 @@ class Examiner:
 
     async def _ask(self, asker: Asker, items: Sequence[AssembledQuestion]) -> dict[str, FinalCheck]:
         orders = {item.id: draw_orders(item, self.settings)[0] for item in items}
+        asked = _ASKED_SINCE_3 if self.settings.version == "3" else _ASKED
 
         def read(text: str) -> dict[str, FinalCheck]:
             entries = read_entries(text, len(items))
             if len(entries) < len(items):
                 raise Unparsed(f"{len(items)} judgements are needed, one for each question")
+            for number, entry in entries.items():
+                if missing := [name for name in asked if name not in entry]:
+                    raise Unparsed(f"{number} lacks {', '.join(missing)}")
             return {
                 item.id: FinalCheck(
                     tuple(list_faults(item, conform_value(SaidCheck, entries[n]), orders[item.id]))
@@ -122,9 +147,12 @@ class Examiner:
 
         request = self._pose(items, orders)
         taken = await asker.take(Step(f"{items[0].id}/check", request, read, 2))
-        if taken.value is None:
-            return {item.id: FinalCheck(silent=True) for item in items}
-        return taken.value
+        if taken.value is not None:
+            return taken.value
+        if len(items) > 1:  # a question that a model refuses must not spoil the others
+            alone = [await self._ask(asker, [item]) for item in items]
+            return {name: check for found in alone for name, check in found.items()}
+        return {items[0].id: FinalCheck(silent=f"{taken.status}: {taken.reason}")}
 
     def _pose(
         self, items: Sequence[AssembledQuestion], orders: Mapping[str, tuple[int, ...]]

@@ -112,6 +112,16 @@ def answers_not(question: str, option: str, others: Sequence[str]) -> bool:
     return form in _CLAUSES[:7] and len(others) > 1 and not rest & set(_CLAUSES)
 
 
+def find_padding(question: str, text: str) -> str:
+    """Return the last words of an option if they add nothing; empty if there are none.
+
+    >>> find_padding("How does it feel?", "Perfectly content now")
+    'now'
+    """
+    found = _PADDING.search(text)
+    return found[0] if found and found[0] not in question else ""
+
+
 def find_form_faults(question: str, key: str | None, wrong: Sequence[str]) -> Iterator[Defect]:
     """Yield the faults of the options as they are shown; ``key`` is None if "none" is correct."""
     shown = [*([key] if key is not None else []), *wrong]
@@ -123,9 +133,9 @@ def find_form_faults(question: str, key: str | None, wrong: Sequence[str]) -> It
         if answers_not(question, text, others):
             fault = "" if text is key else text
             yield Defect("no answer", f"{text!r} does not answer the question", fault)
-        if (padding := _PADDING.search(text)) and padding[0] not in question:
+        if padding := find_padding(question, text):
             fault = "" if text is key else text
-            yield Defect("padding", f"{padding[0]!r} at the end of {text!r} adds nothing", fault)
+            yield Defect("padding", f"{padding!r} at the end of {text!r} adds nothing", fault)
     if key is None:
         return
     if (feature := find_told(key, wrong)) is not None:

@@ -134,6 +134,11 @@ class QuestionSettings:
         return dimension in self.none_dimensions if self.none_dimensions else dimension not in KEYED
 
     @property
+    def judged(self) -> bool:
+        """Whether models test the questions."""
+        return self.critic in ("model", "both")
+
+    @property
     def letters(self) -> int:
         """Approximate maximum characters of an option; a Chinese word has about two."""
         return self.words * (2 if self.language in _DENSE else 6)

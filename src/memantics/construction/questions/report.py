@@ -61,7 +61,10 @@ def read_questions(folder: Path) -> Iterator[DraftQuestion]:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Name the models that wrote questions, judged them, and answered them without the meme."""
+    """Name the models that wrote questions, judged them, and answered them without the meme.
+
+    ``critic`` and ``reader`` are empty if no model tested the questions.
+    """
 
     writer: str = ""
     critic: str = ""
@@ -70,6 +73,8 @@ class Roles:
     @property
     def shared(self) -> str:
         """What is said if one model had several roles; empty if each role had its own."""
+        if not self.critic:
+            return ""
         if self.writer == self.critic == self.reader:
             return "one model wrote, judged and read the questions"
         if self.writer in (self.critic, self.reader):
@@ -322,6 +327,7 @@ class QuestionReport:
     reason. ``repaired`` counts repaired questions by kind of repair, ``faults`` what the final
     check found, ``retried`` the questions whose reply was sent back, ``rewritten`` those that got
     a new version, and ``calls`` the attempts at model calls by role and kind, as in the call logs.
+    ``unjudged`` gives the kept questions without a readable judgement of the critic, and why.
     ``shared`` says whether one model had several roles.
     """
 
@@ -351,6 +357,7 @@ class QuestionReport:
     retried: int
     rewritten: int
     faults: dict[str, int]
+    unjudged: dict[str, str]
     calls: dict[str, dict[str, int]]
     calls_per_meme: float
     pairs: int
@@ -373,8 +380,6 @@ def report_questions(
     questions = built.questions
     n = len(questions)
     statuses: Counter[str] = Counter(draft.status for draft in built.drafted)
-    failed = [rejected for rejected in built.rejected if rejected.stage == "writing"]
-    statuses.update(rejected.reason.partition(":")[0] for rejected in failed)
     paired = {question.pair for question in questions if question.pair}
     toxic = [
         question for question in questions if question.dimension == "Toxicity" and not question.pair
@@ -387,7 +392,7 @@ def report_questions(
         critic=settings.critic,
         critic_model=roles.critic,
         reader_model=roles.reader,
-        shared=roles.shared if built.trials else "",
+        shared=roles.shared,
         seed=settings.seed,
         language=settings.language,
         slots=n + len(built.rejected),
@@ -413,6 +418,7 @@ def report_questions(
         retried=sum(draft.attempts > 1 for draft in built.drafted),
         rewritten=sum(built.repaired.get(kind, 0) for kind in REWRITES),
         faults=dict(built.faults),
+        unjudged=dict(built.unjudged),
         calls={role: dict(counts) for role, counts in built.calls.items()},
         calls_per_meme=round(
             sum(sum(counts.values()) for counts in built.calls.values()) / max(1, len(memes)), 2
