@@ -166,6 +166,7 @@ def test_sound_and_template_are_told_to_every_step() -> None:
         ("真是乌龟办走读\n鳖不住校了", "憋不住笑了"),  # the pun is on the second line
         ("天气冷\n鸭梨\n鸭梨山大", "压力山大"),  # a label beside it
         ("真是乌龟办走读 鳖不住校了", "憋不住笑了"),  # lines that were joined by a space
+        ("真是乌龟办走读\n鳖不\n住校\n了\n哈哈哈哈", "憋不住笑了"),  # broken over three lines
     ],
 )
 def test_a_hint_is_found_in_every_line_of_a_caption(caption: str, hint: str) -> None:

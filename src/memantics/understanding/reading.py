@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 from memantics.benchmarks.registry import find_benchmark, find_source
@@ -31,7 +30,8 @@ from memantics.understanding.vision.roles import read_image_text
 
 SAMPLE = "sample"
 _SIBLINGS, _LONGEST = 3, 80
-_MOST_PARTS = 12  # a bound on the time per caption
+_MOST_PARTS = 24  # a bound on the time per caption; the parts of eight lines are fewer
+_JOINED = (2, 3)  # neighbouring lines that may hold one pun
 _HAN = "[\u3400-\u9fff]"
 _GAP = re.compile(rf"[\n\u3000]+| +(?={_HAN})|(?<={_HAN}) +")
 
@@ -129,12 +129,14 @@ def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
 
 
 def list_parts(caption: str) -> list[str]:
-    r"""Return the caption, each of its lines, and each join of two neighbouring lines.
+    r"""Return the caption, each of its lines, and the joins of two or three neighbouring lines.
 
-    A stored caption may hold more lines than the pun, or break the pun over two lines.
+    A stored caption may hold more lines than the pun, or break the pun over several lines.
 
     >>> list_parts("男\n男\n左右为男")
     ['男\n男\n左右为男', '左右为男', '男左右为男', '男男']
+    >>> list_parts("周一\n左右\n为\n男")[-2:]
+    ['周一左右为', '左右为男']
     >>> list_parts("我好想桃")
     ['我好想桃']
     """
@@ -148,8 +150,11 @@ def _cut_caption(caption: str) -> Iterator[str]:
         return
     between = "" if re.search(_HAN, caption) else " "
     yield from sorted((line for line in lines if len(line) > 1), key=len, reverse=True)
-    pairs = (between.join(pair) for pair in pairwise(lines))
-    yield from sorted(pairs, key=len, reverse=True)
+    for size in _JOINED:
+        if size == len(lines) > 2:  # the whole caption, which its reader joins itself
+            return
+        joins = (between.join(lines[n : n + size]) for n in range(len(lines) - size + 1))
+        yield from sorted(joins, key=len, reverse=True)
 
 
 def find_hints(caption: str, language: str, unsure: Alternatives | None = None) -> dict[str, str]:
