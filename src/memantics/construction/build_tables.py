@@ -99,8 +99,8 @@ def note_questions(report: QuestionReport) -> Iterator[str]:
     if report.unjudged:
         reason = next(iter(report.unjudged.values()))[:_CUT]
         yield (
-            f"{len(report.unjudged)} questions were kept although the critic gave no readable "
-            f"judgement of them ({reason}); see their notes, and review them."
+            f"Kept without a readable judgement of the critic: {len(report.unjudged)} ({reason}); "
+            "people must review them."
         )
     if report.calls:
         told = "; ".join(

@@ -214,7 +214,7 @@ def _list(said: list[str] | str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_even(text) for text in texts if text.strip()))
 
 
-_STOPS = " .。;；,，"
+_STOPS = " .。;；,，!！"
 _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("「", "」"))
 
 

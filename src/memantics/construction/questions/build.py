@@ -184,6 +184,7 @@ class _Bench:
         """Show two wrong options per question, so that the key is not the longest too often."""
         chosen, ranks = [], self._count_ranks()
         for item in items:
+            self.checks.pop(item.id, None)  # a judgement of an earlier form
             self.current[item.id] = choose_pair(item, examiner, ranks)
             ranks[rank_key(self.current[item.id])] += 1
             chosen.append(item.id)
@@ -230,6 +231,7 @@ class _Bench:
             if self._solved(item):
                 self.trials[item.id] = before[item.id]
             else:
+                self.checks.pop(item.id, None)
                 self.current[item.id] = item
                 self.repaired[kind] += 1
 
@@ -325,6 +327,7 @@ class _Bench:
             facts = dict(self.trials)
             await self._try(changed)
             for item in changed:
+                self.checks.pop(item.id, None)
                 if item.id in facts:
                     blind = self.trials[item.id].blind
                     self.trials[item.id] = replace(facts[item.id], blind=blind)

@@ -24,6 +24,7 @@ from memantics.construction.questions.form import (
     find_padding,
     find_told,
     measures_apart,
+    speaks_other,
 )
 from memantics.construction.questions.records import (
     FEWEST_WRONG,
@@ -75,6 +76,9 @@ def list_key_defects(
     yield from check_options(draft, settings)
     yield from check_graph(draft, slot, knowledge)
     yield from find_key_faults(draft, knowledge)
+    for text in (draft.question, draft.correct):
+        if speaks_other(text, settings.language):
+            yield Defect("language", f"{text[:60]!r} is in another language than asked for")
     if is_copied(draft, settings):
         yield Defect("copied", "it repeats a worked example: ask about this meme")
 
@@ -87,6 +91,8 @@ def list_option_defects(
         if defect.option:
             yield defect
     for text in draft.plausible:
+        if speaks_other(text, settings.language):
+            yield Defect("language", f"{text[:60]!r} is in another language than asked for", text)
         rest = [draft.correct, *(other for other in draft.plausible if other != text)]
         if answers_not(draft.question, text, rest[:1]):
             yield Defect("no answer", f"{text!r} does not answer the question", text)
@@ -108,18 +114,19 @@ def drop_faulty(
     message = "; ".join(dict.fromkeys(f"{d.code}: {d.message}" for d in defects[:3]))
     if len(kept) < FEWEST_WRONG:
         return draft, message or f"too few: {len(kept)} wrong options"
-    if settings.version == "3" and _is_extreme(draft.correct, kept):
-        return draft, "lengths: all wrong options are shorter or all longer than the key: mix both"
+    if settings.version == "3" and (way := _find_extreme(draft.correct, kept)):
+        told = f"all wrong options are {way} than the key of {len(draft.correct)} characters"
+        return draft, f"lengths: {told}: mix longer and shorter ones"
     if find_told(draft.correct, kept) is not None:
         (defect, *_) = find_form_faults(draft.question, draft.correct, kept)
         return draft, f"{defect.code}: {defect.message}"
     return draft, ""
 
 
-def _is_extreme(key: str, wrong: Sequence[str]) -> bool:
-    """Return whether the key is the longest or the shortest, whichever wrong options are shown."""
+def _find_extreme(key: str, wrong: Sequence[str]) -> str:
+    """Return how all wrong options differ from the key in length; empty if they do not."""
     sizes = [len(text) for text in wrong]
-    return max(sizes) < len(key) or min(sizes) > len(key)
+    return "shorter" if max(sizes) < len(key) else "longer" if min(sizes) > len(key) else ""
 
 
 async def _take(
@@ -128,9 +135,8 @@ async def _take(
     reading: _Reading,
 ) -> Taken[Drafts]:
     taken = await asker.take(step)
-    if taken.value is None and reading.sound and taken.status == "unparsed":
-        return replace(taken, value=reading.sound)
-    return taken
+    # What earlier attempts wrote is kept, whatever the last attempt came to.
+    return replace(taken, value=reading.sound or None) if taken.value is None else taken
 
 
 async def write_keys(
@@ -217,7 +223,8 @@ async def write_group(
 
     ``earlier`` are versions that failed a test, and ``others`` points of other memes, by id.
     """
-    failed = [] if earlier is None else [earlier[slot.id] for slot in slots if slot.id in earlier]
+    numbered = enumerate(slots, 1) if earlier else ()
+    failed = [f"{n}. {earlier[slot.id]}" for n, slot in numbered if earlier and slot.id in earlier]
     keys, key_faults = await write_keys(asker, subject, slots, settings, failed)
     drafts = keys.value or {}
     asked = [(slot, drafts[slot.id]) for slot in slots if slot.id in drafts]

@@ -12,6 +12,7 @@ from itertools import combinations
 from memantics.construction.questions.critic import alike, content, fold
 from memantics.construction.questions.lending import find_form
 from memantics.construction.questions.records import (
+    DENSE,
     Defect,
     QuestionDraft,
 )
@@ -31,6 +32,7 @@ _SEEN = re.compile(
 )
 # Last words that add length and no meaning.
 _PADDING = re.compile(
+    r"(?<!until )(?<!till )(?<!by )(?<!from )(?<!than )(?<!up )(?<!out )(?<!over )(?<!down )"
     r"\b(now|here|there|today|indeed|really|somehow|anyway|at all|as well|for once)$"
     r"|(?:而已|罢了|什么的|之类的?|等等|的样子)$",
     re.IGNORECASE,
@@ -38,7 +40,7 @@ _PADDING = re.compile(
 # Keys that name nobody and nothing.
 _VAGUE = re.compile(
     r"\b(?:a|an|the|some|one) (?:figure|thing|element|character|entity|being|party|individual)s?"
-    r"\b(?! (?:who|that|which|of|with|in)\b)"
+    r"\b(?! (?:who|that|which|of|with|in|i|you|he|she|it|we|they|one|nobody|everybody)\b)"
     r"|\b(?:something|somebody|someone)$|^(?:something|somebody|someone)$"
     r"|某个?(?:人|物|角色|东西)|(?:一个|那个)(?:角色|东西|事物)$",
     re.IGNORECASE,
@@ -110,6 +112,21 @@ def answers_not(question: str, option: str, others: Sequence[str]) -> bool:
         return True
     rest = {find_form(other) for other in others}
     return form in _CLAUSES[:7] and len(others) > 1 and not rest & set(_CLAUSES)
+
+
+def speaks_other(text: str, language: str) -> bool:
+    """Return whether a text is written in the script of another language than the questions.
+
+    >>> speaks_other("每天晚上设好几个闹钟", "en"), speaks_other("骂人的“下贱”", "zh")
+    (True, False)
+    >>> speaks_other("Setting several alarms", "zh"), speaks_other("OK", "zh")
+    (True, False)
+    """
+    wide = sum(bool(_CJK.match(letter)) for letter in text)
+    plain = sum(letter.isalpha() for letter in text) - wide
+    if language in DENSE:
+        return not wide and len(text.split()) > 2
+    return wide > plain
 
 
 def find_padding(question: str, text: str) -> str:

@@ -22,7 +22,7 @@ Critic = Literal["statistics", "model", "both", "off"]
 PromptVersion = Literal["1", "2", "3"]
 # Without the answer, a question of these dimensions has no point left.
 KEYED: tuple[Dimension, ...] = ("Scene", "SemioticProjection", "Toxicity", "VisualMaterial")
-_DENSE = frozenset({"zh", "ja", "ko"})
+DENSE = frozenset({"zh", "ja", "ko"})
 NONE_TEXTS: Mapping[str, str] = {"en": "None of the others", "zh": "其他都不对"}
 ABSENT_TEXTS: Mapping[str, str] = {"en": "Right would be “{}”.", "zh": "正确的说法是“{}”。"}
 
@@ -141,7 +141,7 @@ class QuestionSettings:
     @property
     def letters(self) -> int:
         """Approximate maximum characters of an option; a Chinese word has about two."""
-        return self.words * (2 if self.language in _DENSE else 6)
+        return self.words * (2 if self.language in DENSE else 6)
 
     @property
     def none_text(self) -> str:

@@ -325,8 +325,8 @@ class QuestionReport:
 
     ``fates`` gives, by dimension, the number of questions planned, kept, and rejected for each
     reason. ``repaired`` counts repaired questions by kind of repair, ``faults`` what the final
-    check found, ``retried`` the questions whose reply was sent back, ``rewritten`` those that got
-    a new version, and ``calls`` the attempts at model calls by role and kind, as in the call logs.
+    check found, ``retried`` the questions whose reply was sent back, ``rewritten`` those whose
+    new version passed, and ``calls`` the attempts at model calls by role and kind, as in the logs.
     ``unjudged`` gives the kept questions without a readable judgement of the critic, and why.
     ``shared`` says whether one model had several roles.
     """

@@ -43,7 +43,7 @@ from memantics.understanding.extraction.reading import Directory
 from memantics.understanding.knowledge.records import Individual, Knowledge
 
 _PROMPTS = Path(__file__).parent / "prompts"
-_MOST_KNOWN, _LONGEST = 80, 600
+_MOST_KNOWN, _LONGEST, _POINT = 80, 600, 300
 WRONG = 4
 _LEAST, _WIDE = 0.75, 1.3  # the range of lengths around the key
 
@@ -256,7 +256,7 @@ def ask_options(
             + _tell_lengths(slot, draft, settings)
         )
         if settings.version == "3" and others and others.get(slot.id):
-            shown = " | ".join(clean_line(one, 100) for one in others[slot.id])
+            shown = " | ".join(clean_line(one, _POINT) for one in others[slot.id])
             told[-1] += "\n" + prompts["others"].fill(others=shown)
     text = prompts["options"].fill(
         asked=enclose("questions", "\n\n".join(told)),
