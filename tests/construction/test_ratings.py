@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,18 @@ from pydantic import JsonValue
 from memantics.construction.publish.datacard import describe_ratings, describe_roles
 from memantics.construction.publish.publish import UNRATED, publish
 from memantics.construction.questions.chain import pair_subjects
-from memantics.construction.questions.records import DraftQuestion, QuestionOption
-from memantics.construction.questions.report import Roles, write_questions, write_review
+from memantics.construction.questions.records import (
+    DraftQuestion,
+    QuestionOption,
+    RejectedQuestion,
+)
+from memantics.construction.questions.report import (
+    REJECTED,
+    Roles,
+    read_questions,
+    write_questions,
+    write_review,
+)
 from memantics.construction.ratings import (
     RATINGS,
     RUBRIC,
@@ -24,11 +35,13 @@ from memantics.construction.ratings import (
     summarise_ratings,
 )
 from memantics.core.errors import InputError
+from memantics.core.files import write_lines
 from memantics.core.meaning import Dimension
 from memantics.core.memes import MEMES, read_memes
 from memantics.core.queue import (
     AggregatedAnnotation,
     IndividualAnnotation,
+    read_annotations,
     read_queue,
     read_review,
     write_annotations,
@@ -168,6 +181,65 @@ def test_two_versions_are_compared_by_planned_question(tmp_path: Path) -> None:
     assert found.test.difference == pytest.approx(6 / 18)
     assert found.test.low < found.test.difference < found.test.high
     assert next(found.lines()).startswith("difference +33.3%")
+
+
+def test_a_meme_that_one_version_lost_counts_against_it(tmp_path: Path) -> None:
+    lost = frozenset(f"{NAMES[0]}/{dimension}/1" for dimension in ASKED)
+    first = make_build(tmp_path / "one")
+    second = make_build(tmp_path / "two", lost)
+    gone = [RejectedQuestion(name, NAMES[0], "Scene", "trial", "solved") for name in sorted(lost)]
+    both = RejectedQuestion(f"{NAMES[1]}/Toxicity/1", NAMES[1], "Toxicity", "trial", "solved")
+    write_lines(first / REJECTED, [both])
+    write_lines(second / REJECTED, [*gone, both])
+    for build in (first, second):
+        rate(rate_questions(build).queue, lambda *_: set())
+    found = compare_questions(first, second)
+    # The question that both rejected was planned, too, and is good in neither.
+    assert (found.memes, found.questions, found.unrated) == (6, 19, 0)
+    assert (found.good_first, found.good_second) == (18, 15)
+    assert found.test is not None
+    assert found.test.difference == pytest.approx(-3 / 19)
+
+
+def test_what_is_not_rated_is_said(tmp_path: Path) -> None:
+    first, second = make_build(tmp_path / "one"), make_build(tmp_path / "two")
+    rate(rate_questions(first).queue, split)
+    rate(rate_questions(second, size=6).queue, split)
+    found = compare_questions(first, second)
+    assert (found.questions, found.unrated) == (6, 12)
+    assert next(found.lines()).startswith("left out: 12 kept but not rated")
+    confirm(first)
+    with pytest.raises(InputError, match="workflow validate, not of ratings"):
+        summarise_ratings(first / "queue")
+
+
+def test_ratings_of_questions_that_changed_do_not_count(tmp_path: Path) -> None:
+    build = make_build(tmp_path / "b")
+    rate(rate_questions(build).queue, lambda *_: set())
+    asked = list(read_questions(build))
+    write_questions(build, [replace(asked[0], question="What is new?"), *asked[1:]], ())
+    ratings = summarise_ratings(build)
+    assert (ratings.rows[0].good, ratings.rows[0].n, ratings.changed) == (17, 17, 1)
+    assert list(ratings.warnings()) == ["1 rated questions changed since and do not count"]
+    write_questions(build, [replace(one, question="What is new?") for one in asked], ())
+    with pytest.raises(InputError, match="all 18 rated questions changed since"):
+        summarise_ratings(build)
+
+
+def test_a_sample_that_few_rated_is_a_warning_on_the_card(tmp_path: Path) -> None:
+    build = make_build(tmp_path / "b")
+    queue = rate_questions(build).queue
+    rate(queue, split)
+    found = list(read_annotations(queue / "annotations.jsonl"))
+    alone = [one.model_copy(update={"annotations": one.annotations[:1]}) for one in found[:5]]
+    write_annotations(queue / "annotations.jsonl", [*alone, *found[5:12]])
+    ratings = summarise_ratings(build)
+    told = [
+        "6 of 18 questions of the sample are not rated",
+        "one person alone rated 5 of 12 questions",
+    ]
+    assert list(ratings.warnings()) == told
+    assert describe_ratings(ratings).lines[1:] == tuple(f"{one.capitalize()}." for one in told)
 
 
 def confirm(build: Path) -> None:

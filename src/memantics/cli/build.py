@@ -103,6 +103,8 @@ def show_ratings(found: construction.Ratings) -> None:
     if found.faults:
         told = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in found.faults.items())
         say(f"failed: {told}")
+    for warning in found.warnings():
+        say(f"warning: {warning}")
 
 
 @expose(construction.compare_questions)

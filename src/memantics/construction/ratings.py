@@ -12,12 +12,19 @@ from pydantic import JsonValue
 
 from memantics.construction.questions.chain import pair_subjects
 from memantics.construction.questions.records import DraftQuestion
-from memantics.construction.questions.report import read_questions, write_rating_queue
+from memantics.construction.questions.report import (
+    QUESTIONS,
+    RATING_WORKFLOW,
+    fingerprint,
+    read_planned,
+    read_questions,
+    write_rating_queue,
+)
 from memantics.construction.sample import KnownBuild
 from memantics.core.errors import InputError
 from memantics.core.memes import read_memes
 from memantics.core.parameters import Argument, Flag
-from memantics.core.queue import ANNOTATIONS, CARD, Reviewed, read_review
+from memantics.core.queue import ANNOTATIONS, CARD, Reviewed, read_queue, read_review
 from memantics.core.result import Result, Table
 from memantics.metrics.agreement import Label, krippendorff_alpha
 from memantics.metrics.interval import clustered_wilson
@@ -74,12 +81,29 @@ class Goodness:
 
 @dataclass(frozen=True, slots=True)
 class Ratings(Result):
-    """Store the ratings of a build: all questions first, then each dimension."""
+    """Store the ratings of a build: all questions first, then each dimension.
+
+    ``unrated`` counts the questions of the sample that nobody rated, ``alone`` those that one
+    person rated, and ``changed`` the ratings left out because the question changed since.
+    """
 
     folder: Path
     raters: int
     rows: tuple[Goodness, ...]
     faults: Mapping[str, int]
+    unrated: int = 0
+    alone: int = 0
+    changed: int = 0
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what the proportion of good questions does not show."""
+        n = self.rows[0].n
+        if self.unrated:
+            yield f"{self.unrated} of {n + self.unrated} questions of the sample are not rated"
+        if self.alone:
+            yield f"one person alone rated {self.alone} of {n} questions"
+        if self.changed:
+            yield f"{self.changed} rated questions changed since and do not count"
 
     def table(self) -> Table:
         """Return a table by dimension."""
@@ -103,6 +127,8 @@ class Compared(Result):
     """Store a paired comparison of two builds on the same memes.
 
     Each planned question counts in both builds; one that a build did not keep is not good there.
+    ``unrated`` counts the planned questions left out because a build that kept them did not rate
+    them.
     """
 
     first: str
@@ -114,6 +140,7 @@ class Compared(Result):
     kept_first: int
     kept_second: int
     test: PairedTest | None
+    unrated: int = 0
 
     def table(self) -> Table:
         """Return both builds side by side."""
@@ -125,7 +152,12 @@ class Compared(Result):
         return Table(("build", ">kept", ">good"), rows, title)
 
     def lines(self) -> Iterator[str]:
-        """Yield the difference with its interval."""
+        """Yield the difference with its interval, and what it lacks."""
+        if self.unrated:
+            yield (
+                f"left out: {self.unrated} kept but not rated; without them, questions that a "
+                "build rejected weigh more: rate both builds in whole (build rate --size)"
+            )
         if self.test is not None:
             low, high = self.test.low, self.test.high
             yield (
@@ -192,12 +224,38 @@ def draw_sample(questions: Sequence[DraftQuestion], size: int, seed: int) -> lis
     return [question for question in questions if question.id in drawn]
 
 
-def read_ratings(folder: Path) -> list[RatedQuestion]:
-    """Return the rated questions of a build or of its rating queue; empty if nobody rated."""
+@dataclass(frozen=True, slots=True)
+class RatedSample:
+    """Store the rated questions of a sample, and how many are not rated or changed since."""
+
+    rated: tuple[RatedQuestion, ...] = ()
+    unrated: int = 0
+    changed: int = 0
+
+
+def read_ratings(folder: Path) -> RatedSample:
+    """Return the rated questions of a build or of its rating queue; empty if nobody rated.
+
+    A rating counts only if the build still has the question as it was rated.
+    """
     queue = folder if (folder / CARD).is_file() else folder / RATINGS
     if not (queue / ANNOTATIONS).is_file():
-        return []
-    return [_read(reviewed) for reviewed in read_review(queue, None).annotated]
+        return RatedSample()
+    found = read_review(queue, None).annotated
+    card, items = read_queue(queue)
+    if card.workflow != RATING_WORKFLOW:
+        raise InputError(
+            f"{queue} is a queue of the workflow {card.workflow}, not of ratings",
+            hint="give the build folder, or its folder ratings",
+        )
+    build = queue.parent
+    if (build / QUESTIONS).is_file():
+        now = {question.id: fingerprint(question) for question in read_questions(build)}
+        same = [one for one in found if one.item.hidden.get("version") == now.get(one.item.id)]
+    else:
+        same = list(found)
+    rated = tuple(map(_read, same))
+    return RatedSample(rated, len(items) - len(found), len(found) - len(same))
 
 
 def _read(reviewed: Reviewed) -> RatedQuestion:
@@ -236,7 +294,13 @@ def summarise_ratings(
         >>> mm.summarise_ratings("builds/mine").rows[0].good  # doctest: +SKIP
         48
     """
-    rated = read_ratings(Path(folder))
+    sample = read_ratings(Path(folder))
+    rated = sample.rated
+    if not rated and sample.changed:
+        raise InputError(
+            f"{folder}: all {sample.changed} rated questions changed since",
+            hint=f"move the folder {RATINGS} away, and create a queue with 'memantics build rate'",
+        )
     if not rated:
         raise InputError(
             f"{folder}: no ratings", hint="create a queue with 'memantics build rate', and rate it"
@@ -246,7 +310,15 @@ def summarise_ratings(
     rows += [count_good(name, [one for one in rated if one.dimension == name]) for name in names]
     faults = {name: sum(name in one.faults for one in rated) for name in RUBRIC}
     raters = len({name for one in rated for name in one.raters})
-    return Ratings(Path(folder), raters, tuple(rows), {n: c for n, c in faults.items() if c})
+    return Ratings(
+        Path(folder),
+        raters,
+        tuple(rows),
+        {name: count for name, count in faults.items() if count},
+        sample.unrated,
+        sum(len(one.votes) < 2 for one in rated),
+        sample.changed,
+    )
 
 
 def count_good(name: str, rated: Sequence[RatedQuestion]) -> Goodness:
@@ -273,7 +345,8 @@ def compare_questions(
 
     The builds may differ in prompt version, models or settings. A planned question that one build
     did not keep counts as not good there, so that a version gains nothing by rejecting more.
-    Questions that were kept and not rated in one of the builds are left out of both.
+    Questions that were kept and not rated in one of the builds are left out of both; rate both
+    builds in whole to avoid that.
 
     Args:
         first: A build whose sample was rated.
@@ -292,32 +365,37 @@ def compare_questions(
         0.18
     """
     places = (Path(first), Path(second))
-    kept = [{question.id: question for question in read_questions(place)} for place in places]
-    rated = [{one.id: one for one in read_ratings(place)} for place in places]
+    kept = [{question.id for question in read_questions(place)} for place in places]
+    planned = [read_planned(place) for place in places]
+    rated = [{one.id: one for one in read_ratings(place).rated} for place in places]
     for place, ratings in zip(places, rated, strict=True):
         if not ratings:
             raise InputError(f"{place}: no ratings", hint="rate its queue first: build rate")
-    shared = {q.meme for q in kept[0].values()} & {q.meme for q in kept[1].values()}
-    ids = sorted(
+    memes = planned[0] | planned[1]
+    # A meme all of whose questions one build rejected counts, too.
+    shared = set(planned[0].values()) & set(planned[1].values())
+    names = sorted(name for name, meme in memes.items() if meme in shared)
+    ids = [
         name
-        for name in {*kept[0], *kept[1]}
-        if name.split("/")[0] in shared
-        and all(name in have or name not in had for have, had in zip(rated, kept, strict=True))
-    )
+        for name in names
+        if all(name in have or name not in had for have, had in zip(rated, kept, strict=True))
+    ]
     if not ids:
         raise InputError(
             f"{first} and {second} have no rated question about the same memes",
             hint="build and rate both versions with the same memes",
         )
     hits = [[name in have and have[name].good for name in ids] for have in rated]
+    clusters = [memes[name] for name in ids]
     return Compared(
         str(first),
         str(second),
-        len({name.split("/")[0] for name in ids}),
+        len(set(clusters)),
         len(ids),
         sum(hits[0]),
         sum(hits[1]),
         sum(name in kept[0] for name in ids),
         sum(name in kept[1] for name in ids),
-        compare_hits(hits[0], hits[1], [name.split("/")[0] for name in ids]),
+        compare_hits(hits[0], hits[1], clusters),
+        len(names) - len(ids),
     )

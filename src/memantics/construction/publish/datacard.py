@@ -222,7 +222,8 @@ def describe_ratings(ratings: Ratings | None) -> CardSection:
         rows.append(("agreement of raters", f"{100 * overall.agreement:.0f} %"))
     if overall.alpha is not None:
         rows.append(("Krippendorff's alpha, good", f"{overall.alpha:.3f} (n = {overall.n:,})"))
-    return CardSection("Rated sample", (line,), tuple(rows))
+    lacking = tuple(f"{warning[:1].upper()}{warning[1:]}." for warning in ratings.warnings())
+    return CardSection("Rated sample", (line, *lacking), tuple(rows))
 
 
 def tell_goodness(row: Goodness) -> str:

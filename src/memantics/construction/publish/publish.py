@@ -15,7 +15,7 @@ from memantics.construction.publish.folder import DATA, rewrite_readme, write_fo
 from memantics.construction.publish.own_workflow import read_form, write_items
 from memantics.construction.publish.tables import Bundle, CardFacts, CardSection
 from memantics.construction.questions.report import WORKFLOW
-from memantics.construction.ratings import RATINGS, Ratings, summarise_ratings
+from memantics.construction.ratings import RATINGS, Ratings, read_ratings, summarise_ratings
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.images import load
@@ -150,7 +150,7 @@ def publish(
         _refuse_own(split, chats)
         base, made = write_items(review, read_form(Path(workflow)), licence)
     asked = review.card.workflow == WORKFLOW
-    ratings = _find_ratings(Path(queue), judged) if asked else None
+    ratings, lacking = _find_ratings(Path(queue), judged) if asked else (None, ())
     facts = CardFacts(
         name=name,
         title=title or review.card.title,
@@ -175,9 +175,8 @@ def publish(
     counts = {table: len(records) for table, records in bundle.tables.items()}
     skipped = {reason: count for reason, count in made.skipped.items() if count}
     missing = datacard.list_missing_rai(sections, facts.rai)
-    warnings = (UNRATED,) if asked and ratings is None else ()
     return PublishedBenchmark(
-        folder, made.format, len(bundle.memes), counts, skipped, missing, warnings
+        folder, made.format, len(bundle.memes), counts, skipped, missing, lacking
     )
 
 
@@ -198,13 +197,17 @@ def _describe_questions(review: Review, ratings: Ratings | None) -> Iterator[Car
         yield datacard.describe_ratings(ratings)
 
 
-def _find_ratings(queue: Path, judged: Path | None) -> Ratings | None:
-    """Return the ratings of the build that a queue belongs to; None if nobody rated."""
+def _find_ratings(queue: Path, judged: Path | None) -> tuple[Ratings | None, tuple[str, ...]]:
+    """Return the ratings of the build that a queue belongs to, and what they lack."""
     places = (queue, queue.parent, *([judged.parent.parent] if judged else []))
     for place in places:
-        if (place / RATINGS / ANNOTATIONS).is_file():
-            return summarise_ratings(place)
-    return None
+        sample = read_ratings(place / RATINGS)
+        if sample.rated:
+            ratings = summarise_ratings(place / RATINGS)
+            return ratings, tuple(ratings.warnings())
+        if sample.changed:
+            return None, (f"all {sample.changed} rated questions changed since: {UNRATED}",)
+    return None, (UNRATED,)
 
 
 def _summarise(summary: str, ratings: Ratings | None) -> str:

@@ -34,7 +34,7 @@ from memantics.understanding.extraction.report import IMAGES
 QUESTIONS, REJECTED, QUEUE = "questions.jsonl", "rejected.jsonl", "queue"
 WORKFLOW, RATING_WORKFLOW = "validate", "rate-questions"
 REWRITES = ("a rewritten question", "a new question", "new options")
-_QUESTION = TypeAdapter(DraftQuestion)
+_QUESTION, _REJECTED = TypeAdapter(DraftQuestion), TypeAdapter(RejectedQuestion)
 
 
 def write_questions(
@@ -57,6 +57,19 @@ def read_questions(folder: Path) -> Iterator[DraftQuestion]:
             yield _QUESTION.validate_json(line)
         except ValidationError as error:
             raise DataError(path, first_fault(error), row=row, hint="correct that line") from error
+
+
+def read_planned(folder: Path) -> dict[str, str]:
+    """Return the meme of each question that a build planned, kept or rejected, by its id."""
+    planned = {question.id: question.meme for question in read_questions(folder)}
+    path = folder / REJECTED
+    for row, line in enumerate(read_regular(path).splitlines() if path.is_file() else (), 1):
+        try:
+            rejected = _REJECTED.validate_json(line)
+        except ValidationError as error:
+            raise DataError(path, first_fault(error), row=row, hint="correct that line") from error
+        planned.setdefault(rejected.id, rejected.meme)
+    return planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +137,7 @@ def write_rating_queue(
             group=question.meme,
             images=[f"{IMAGES}/{subjects[question.meme].meme.image.name}"],
             shown=list(_show_question("", question)),
-            hidden={"dimension": question.dimension, "version": _fingerprint(question)},
+            hidden={"dimension": question.dimension, "version": fingerprint(question)},
         )
         for question in questions
     )
@@ -217,13 +230,14 @@ def _hide(
         "focus": question.focus,
         **({} if question.focus else {"from_image": True}),
         "element": element.key if element else "",
-        "version": _fingerprint(question, second),
+        "version": fingerprint(question, second),
         "model": made.model if made else "",
         "prompt": made.prompt if made else "",
     }
 
 
-def _fingerprint(*questions: DraftQuestion | None) -> str:
+def fingerprint(*questions: DraftQuestion | None) -> str:
+    """Return a hash of the wording of questions, which tells a later version from this one."""
     said = [(q.question, [c.text for c in q.options], q.answer) for q in questions if q]
     return hashlib.sha256(orjson.dumps(said)).hexdigest()[:16]
 
