@@ -337,7 +337,10 @@ def add_release(
     if folder is not None:
         if is_table(name):
             raise InputError("a table needs no folder", hint=f"memantics data add {name} --label …")
-        return _register(name, Source("release", _find_folder(folder), images))
+        place = _find_folder(folder)
+        if (published := add_published(place)) is not None and published.card.name == name:
+            return _survey(published, published.sample())
+        return _register(name, Source("release", place, images))
     path = Path(name)
     if not path.is_dir() and not is_table(name):
         known = "give the folder you cloned or unpacked, or a table (.csv, .tsv, .json, .jsonl)"
