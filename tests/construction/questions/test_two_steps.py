@@ -32,6 +32,7 @@ from memantics.construction.questions.final import (
     Examiner,
     SaidCheck,
     list_faults,
+    list_points,
     list_repeated,
 )
 from memantics.construction.questions.form import find_form_faults, find_key_faults, find_suspects
@@ -242,6 +243,7 @@ def test_paraphrases_are_put_to_a_reader_who_is_asked_whether_both_can_be_right(
         (SaidCheck(right=["A"], follows=["A"], unseen="B", glance="C"), []),
         (SaidCheck(right=["A"], follows=["A"], awkward=True), ["wording"]),
         (SaidCheck(right=["A"], follows=["A"], told="B"), []),
+        (SaidCheck(right=["A"], follows=["A"], none=True), ["none defensible"]),
     ],
 )
 def test_a_judgement_becomes_faults(said: SaidCheck, codes: list[str]) -> None:
@@ -340,6 +342,22 @@ def test_lengths_are_a_range_and_the_prompt_gives_examples_of_its_dimensions() -
     assert read_examples("en", SETTINGS.version)["Toxicity"].question not in sent
 
 
+def test_version_3_keeps_its_prompts_examples_and_points() -> None:
+    old, new = find_step_prompts("3"), find_step_prompts("4")
+    assert {name for name in old if old[name] != new[name]} == {"ask", "options", "check"}
+    assert "heard as" in new["ask"].text
+    for language in ("en", "zh"):
+        first, second = read_examples(language, "3"), read_examples(language, "4")
+        assert {name for name in first if first[name] != second[name]} == {
+            "AnalogicalMapping",
+            "OverallIntent",
+        }
+    for version, told in (("2", 5), ("3", 8), ("4", 9)):
+        assert len(list_points(replace(SETTINGS, version=version))) == told
+        for name in list_points(replace(SETTINGS, version=version)):
+            assert f'"{name}"' in find_step_prompts(version)["check"].text
+
+
 def test_version_2_keeps_its_prompts_and_examples() -> None:
     old, new = find_step_prompts("2"), find_step_prompts("3")
     assert {name for name in old if old[name] != new[name]} == {"ask", "options", "check"}
@@ -358,12 +376,12 @@ def test_version_2_keeps_its_prompts_and_examples() -> None:
         assert ("two of them longer, two shorter" in sent) is told
 
 
-@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("version", ["2", "3", "4"])
 def test_wrong_options_are_longer_and_shorter_than_the_key(version: PromptVersion) -> None:
     settings = replace(SETTINGS, version=version)
     short, shorter = "He finds new courage in prayer", "He teaches his sons how to pray"
     longer = "He teaches all his children to pray well"
-    for wrong, told in (((short, shorter), version == "3"), ((short, longer), False)):
+    for wrong, told in (((short, shorter), version != "2"), ((short, longer), False)):
         draft = replace(SOUND.draft, plausible=wrong)
         fault = drop_faulty(draft, SOUND.slot, KNOWN, settings)[1]
         assert fault.startswith("lengths: ") is told
@@ -504,6 +522,7 @@ class Staff:
                 "unseen": "",
                 "glance": "",
                 "awkward": False,
+                "none": False,
             }
             question = block.splitlines()[0]
             self.seen[question] += 1
@@ -638,7 +657,7 @@ def test_an_examiner_asks_nothing_about_a_question_that_has_not_changed(tmp_path
     def say(request: Request) -> str:
         asked.append(text_of(request))
         said = {"right": list("ABC"), "follows": list("ABCD"), "same": [], "off": []}
-        left = {"told": "", "unseen": "", "glance": "", "awkward": False}
+        left = {"told": "", "unseen": "", "glance": "", "awkward": False, "none": False}
         return json.dumps({"1": {**said, **left}})
 
     async def work() -> None:

@@ -129,7 +129,7 @@ def test_a_judgement_that_leaves_a_point_out_is_asked_for_again(tmp_path: Path) 
                 return said
             again = "could not be used" in text_of(request)
             self.asked["again" if again else "first"] += 1
-            full = {"unseen": "", "glance": "", "awkward": False}
+            full = {"unseen": "", "glance": "", "awkward": False, "none": False}
             entries = {n: {**entry, **full} for n, entry in json.loads(said).items()}
             if not again:
                 entries["1"].pop("glance")

@@ -114,7 +114,7 @@ def drop_faulty(
     message = "; ".join(dict.fromkeys(f"{d.code}: {d.message}" for d in defects[:3]))
     if len(kept) < FEWEST_WRONG:
         return draft, message or f"too few: {len(kept)} wrong options"
-    if settings.version == "3" and (way := _find_extreme(draft.correct, kept)):
+    if settings.full_rubric and (way := _find_extreme(draft.correct, kept)):
         told = f"all wrong options are {way} than the key of {len(draft.correct)} characters"
         return draft, f"lengths: {told}: mix longer and shorter ones"
     if find_told(draft.correct, kept) is not None:

@@ -24,6 +24,7 @@ from memantics.construction.questions.form import find_form_faults, find_suspect
 from memantics.construction.questions.records import Defect, QuestionSettings
 from memantics.construction.questions.solver import draw_orders
 from memantics.construction.questions.writing import find_step_prompts, list_known, read_entries
+from memantics.core.memes import NOTED
 from memantics.core.model import Asker, Step
 from memantics.core.prompt import enclose
 from memantics.core.records import Closed, Form, Image, Message, Request
@@ -35,8 +36,20 @@ from memantics.understanding.extraction.chain import in_order
 
 _WINDOW = 64
 _LETTER = re.compile(r"\W*([A-D])(?![A-Z])", re.IGNORECASE)
-_ASKED = ("right", "follows", "same", "off", "told")
-_ASKED_SINCE_3 = (*_ASKED, "unseen", "glance", "awkward")
+_LETTERS, _ONE = array(choice(*LETTERS), 0, 4), choice(*LETTERS, "")
+# What a reader is asked about each question: an example of the reply, and its schema.
+_POINTS: Mapping[str, tuple[JsonValue, JsonValue]] = {
+    "right": (["…"], _LETTERS),
+    "follows": (["…"], _LETTERS),
+    "same": ([], _LETTERS),
+    "off": ([], _LETTERS),
+    "told": ("", _ONE),
+    "unseen": ("…", _ONE),
+    "glance": ("…", _ONE),
+    "awkward": (False, {"type": "boolean"}),
+    "none": (False, {"type": "boolean"}),
+}
+_SINCE_3, _SINCE_4 = frozenset({"unseen", "glance", "awkward"}), frozenset({"none"})
 _REPEATED = Defect(
     "asked before", "another meme has the same question: point at a detail that only this meme has"
 )
@@ -56,7 +69,10 @@ _Letters = Annotated[list[_Letter], Field(max_length=4)]
 
 
 class SaidCheck(Closed):
-    """Schema of the judgement of one question; the last three are asked since version 3."""
+    """Schema of the judgement of one question.
+
+    ``unseen``, ``glance`` and ``awkward`` are asked since version 3, ``none`` since version 4.
+    """
 
     right: _Letters = Field(default=[])
     follows: _Letters = Field(default=[])
@@ -66,6 +82,7 @@ class SaidCheck(Closed):
     unseen: _Letter = ""
     glance: _Letter = ""
     awkward: bool = False
+    none: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +119,7 @@ class Examiner:
         """Check questions; one that has not changed since its last check is not asked again."""
         new = [item for item in items if self.done.get(item.id, (None,))[0] != item]
         ruled = {item.id: tuple(self.find_faults(item)) for item in new}
-        if self.settings.version == "3":
+        if self.settings.full_rubric:
             for repeated in list_repeated(items):
                 if repeated.id in ruled:
                     ruled[repeated.id] += (_REPEATED,)
@@ -129,7 +146,7 @@ class Examiner:
 
     async def _ask(self, asker: Asker, items: Sequence[AssembledQuestion]) -> dict[str, FinalCheck]:
         orders = {item.id: draw_orders(item, self.settings)[0] for item in items}
-        asked = _ASKED_SINCE_3 if self.settings.version == "3" else _ASKED
+        asked = list_points(self.settings)
 
         def read(text: str) -> dict[str, FinalCheck]:
             entries = read_entries(text, len(items))
@@ -171,15 +188,8 @@ class Examiner:
                 pair = " and ".join(LETTERS[texts.index(text)] for text in (one, other))
                 lines.append(f"Look closely whether {pair} say the same or can both be right.")
             shown.append("\n".join(lines))
-        entry: dict[str, JsonValue] = {
-            "right": ["…"],
-            "follows": ["…"],
-            "same": [],
-            "off": [],
-            "told": "",
-        }
-        if settings.version == "3":
-            entry |= {"unseen": "…", "glance": "…", "awkward": False}
+        points = list_points(settings)
+        entry = {name: _POINTS[name][0] for name in points}
         text = prompts["check"].fill(
             count=str(len(items)),
             asked=enclose("questions", "\n\n".join(shown)),
@@ -190,15 +200,10 @@ class Examiner:
         )
         cited = {key for item in items for key in item.draft.cites}
         known = [one for one in subject.knowledge.individuals if one.key in cited]
-        material = show_material({"printed text": subject.meme.text, **subject.meme.notes}, "")
+        notes = {name: subject.meme.notes.get(name, "") for name in NOTED}
+        material = show_material({"printed text": subject.meme.text, **notes}, "")
         facts = list_known(known) if known else ""
-        letters = array(choice(*LETTERS), 0, 4)
-        letter = choice(*LETTERS, "")
-        fields = {"right": letters, "follows": letters, "same": letters, "off": letters}
-        fields["told"] = letter
-        if settings.version == "3":
-            fields |= {"unseen": letter, "glance": letter, "awkward": {"type": "boolean"}}
-        judgement = record(**fields)
+        judgement = record(**{name: _POINTS[name][1] for name in points})
         schema = record(**{str(n): judgement for n in range(1, len(items) + 1)})
         parts = (Image(subject.meme.image), f"{material}\n\n{facts}".strip(), text)
         messages = (
@@ -206,6 +211,13 @@ class Examiner:
             Message("user", tuple(part for part in parts if part)),
         )
         return Request(messages, Form("", (), settings.language, "json"), settings.sampling, schema)
+
+
+def list_points(settings: QuestionSettings) -> tuple[str, ...]:
+    """Return what a version asks a reader about each question."""
+    late = _SINCE_4 if settings.version != "4" else frozenset()
+    late |= _SINCE_3 if not settings.full_rubric else frozenset()
+    return tuple(name for name in _POINTS if name not in late)
 
 
 def list_repeated(items: Sequence[AssembledQuestion]) -> list[AssembledQuestion]:
@@ -255,11 +267,14 @@ def list_faults(item: AssembledQuestion, said: SaidCheck, order: Sequence[int]) 
         if tell(letter):
             fault = "" if letter == key else tell(letter)
             yield Defect("no answer", f"{tell(letter)!r} does not answer the question", fault)
-    if said.unseen == key:
-        yield Defect("meme not needed", "a reader chooses the key from the question alone")
-    if said.glance == key:
-        yield Defect("no point", "a reader who misses the point chooses the key, too")
-    if said.awkward:
-        yield Defect("wording", "the question or an option is unclear or stilted")
+    denied = said.none and item.correct is not None
+    for at_fault, code, message in (
+        (said.unseen == key, "meme not needed", "a reader chooses the key from the question alone"),
+        (said.glance == key, "no point", "a reader who misses the point chooses the key, too"),
+        (said.awkward, "wording", "the question or an option is unclear or stilted"),
+        (denied, "none defensible", "'None of the others' can be defended: the key is inexact"),
+    ):
+        if at_fault:
+            yield Defect(code, message)
     if said.told == key:
         yield Defect("form tells", "form, length or wording sets the key apart", texts[-2])

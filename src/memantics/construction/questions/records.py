@@ -19,7 +19,7 @@ QuestionNeed = Literal["words", "picture", "background"]
 Longest = Literal["correct", "wrong"]
 FEWEST_WRONG = 2  # distractors shown with a correct option; an item without one shows three
 Critic = Literal["statistics", "model", "both", "off"]
-PromptVersion = Literal["1", "2", "3"]
+PromptVersion = Literal["1", "2", "3", "4"]
 # Without the answer, a question of these dimensions has no point left.
 KEYED: tuple[Dimension, ...] = ("Scene", "SemioticProjection", "Toxicity", "VisualMaterial")
 DENSE = frozenset({"zh", "ja", "ko"})
@@ -34,9 +34,10 @@ class QuestionSettings:
     Attributes:
         per_dimension: Questions for each dimension of each meme.
         dimensions: Write questions about these dimensions only.
-        version: Version of prompts and checks. 3 (default): two steps, and checks of the final form
-            that cover the whole rubric of ratings; 2: its predecessor; 1: one step, as in
-            Memantics 0.3. Earlier versions serve to compare.
+        version: Version of prompts and checks. 4 (default): two steps, and checks of the final form
+            that cover the whole rubric of ratings; 3: the version that was rated, without the
+            repairs of 4; 2: fewer checks; 1: one step, as in Memantics 0.3. Earlier versions serve
+            to compare.
         at_a_time: Questions about one meme that the writer writes in one call (versions 2 and 3).
         none_proportion: Proportion of questions whose correct option is "None of the others".
         none_dimensions: Only questions about these dimensions may have that correct option.
@@ -71,10 +72,10 @@ class QuestionSettings:
     version: Annotated[
         PromptVersion,
         Flag(
-            "Version of prompts and checks: 3 (two steps, all checks of the final form), 2 or 1.",
+            "Version of prompts and checks: 4 (two steps, every check of the final form), 3, 2, 1.",
             "--prompt-version",
         ),
-    ] = "3"
+    ] = "4"
     at_a_time: Annotated[
         int, Flag("Questions about one meme that the writer writes in one call.", min=1, max=12)
     ] = 5
@@ -132,6 +133,11 @@ class QuestionSettings:
         if self.version == "1":
             return True
         return dimension in self.none_dimensions if self.none_dimensions else dimension not in KEYED
+
+    @property
+    def full_rubric(self) -> bool:
+        """Whether prompts and checks cover the whole rubric of ratings (since version 3)."""
+        return self.version in ("3", "4")
 
     @property
     def judged(self) -> bool:

@@ -91,9 +91,16 @@ class WorkedExample:
 
 @cache
 def find_step_prompts(version: PromptVersion) -> Mapping[str, Prompt]:
-    """Return the prompts of a version; those that version 3 did not change are of version 2."""
-    prompts = read_prompts(_PROMPTS / "2")
-    return {**prompts, **read_prompts(_PROMPTS / "3")} if version == "3" else prompts
+    """Return the prompts of a version; those that it did not change are of an earlier one."""
+    prompts: dict[str, Prompt] = {}
+    for earlier in _list_versions(version):
+        prompts |= read_prompts(_PROMPTS / earlier)
+    return prompts
+
+
+def _list_versions(version: PromptVersion) -> list[str]:
+    """Return the versions on which a version builds, the oldest first."""
+    return [earlier for earlier in ("2", "3", "4") if earlier <= version]
 
 
 @cache
@@ -101,8 +108,9 @@ def read_examples(language: str, version: PromptVersion) -> Mapping[str, WorkedE
     """Return the worked examples by dimension, in Chinese for Chinese questions."""
     end = "_zh.toml" if language == "zh" else ".toml"
     entries = toml_beside(__file__, f"examples{end}")
-    changed = toml_beside(__file__, f"examples_3{end}") if version == "3" else {}
-    entries |= {name: entries[name] | entry for name, entry in changed.items()}
+    for earlier in _list_versions(version)[1:]:
+        changed = toml_beside(__file__, f"examples_{earlier}{end}")
+        entries |= {name: entries[name] | entry for name, entry in changed.items()}
     return {
         dimension: WorkedExample(**{**entry, "wrong": tuple(entry["wrong"])})
         for dimension, entry in entries.items()
@@ -110,7 +118,7 @@ def read_examples(language: str, version: PromptVersion) -> Mapping[str, WorkedE
 
 
 def guide_step(dimension: str, settings: QuestionSettings) -> str:
-    """Return what a question tests; version 3 says which form of question does that."""
+    """Return what a question tests; since version 3 they say which form of question does that."""
     spec, prompts = settings.specs.get(dimension), find_step_prompts(settings.version)
     if dimension in prompts and not (spec is not None and spec.question):
         return prompts[dimension].text
@@ -255,7 +263,7 @@ def ask_options(
             f"trap: {draft.trap}\nWrong options: {low} to {high} characters. "
             + _tell_lengths(slot, draft, settings)
         )
-        if settings.version == "3" and others and others.get(slot.id):
+        if settings.full_rubric and others and others.get(slot.id):
             shown = " | ".join(clean_line(one, _POINT) for one in others[slot.id])
             told[-1] += "\n" + prompts["others"].fill(others=shown)
     text = prompts["options"].fill(
@@ -279,7 +287,7 @@ def ask_options(
 
 
 def _tell_lengths(slot: Slot, draft: QuestionDraft, settings: QuestionSettings) -> str:
-    if settings.version == "3":
+    if settings.full_rubric:
         return f"The key has {len(draft.correct)}: two of them longer, two shorter."
     if slot.longest == "wrong":
         return "Make at least two wrong options a few characters longer than the key."
