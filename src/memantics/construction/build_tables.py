@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from memantics.construction.build import Built
 from memantics.construction.chats.build import ChatReport
+from memantics.construction.questions.chain import SOLVED
 from memantics.construction.questions.report import QuestionReport
 from memantics.core.data import Skip
 from memantics.core.result import Table, show_cell
@@ -86,10 +87,9 @@ def note_questions(report: QuestionReport) -> Iterator[str]:
     """Yield notes on empty dimensions, repaired questions and answer cues that were removed."""
     emptied = [name for name, fate in report.fates.items() if not fate["kept"]]
     if emptied:
-        names = ", ".join(emptied)
-        yield (
-            f"No question about {names} was kept; --keep-per-dimension 1 keeps one per dimension."
-        )
+        yield f"No question about {', '.join(emptied)} was kept."
+    if any(SOLVED in report.fates[name] for name in emptied):
+        yield "--keep-per-dimension 1 keeps and marks one that a model answers without the meme."
     if report.repaired:
         ways = ", ".join(f"{count} by {way}" for way, count in report.repaired.items())
         yield f"Repaired after a test failed: {ways}; {report.rewritten} rewritten."

@@ -163,7 +163,13 @@ def test_an_emptied_dimension_is_a_warning(tmp_path: Path) -> None:
     built = run(tmp_path, Guesser(""))
     report = report_questions(built, SETTINGS, Roles("fake/writer"))
     lines = list(note_questions(report))
-    assert lines[0].startswith("No question about Emotion, Scene was kept; --keep-per-dimension 1")
+    assert lines[0] == "No question about Emotion, Scene was kept."
+    assert lines[1].startswith("--keep-per-dimension 1 keeps and marks one")
+    # It would not help against faults that the final check found.
+    fates = {
+        name: {"planned": 20, "kept": 0, "final check: key wrong": 20} for name in report.fates
+    }
+    assert not any("--keep" in line for line in note_questions(replace(report, fates=fates)))
     assert ("Scene", "20", "0", "20 a model finds the correct option without the meme") in (
         tabulate_questions(report).rows
     )

@@ -113,9 +113,9 @@ def test_letters_are_read_as_models_write_them(right: list[str]) -> None:
 
 
 def test_what_is_no_letter_is_no_judgement() -> None:
-    with pytest.raises(Unparsed, match="no letter of an option"):
+    with pytest.raises(Unparsed, match="not a letter of an option"):
         conform_value(SaidCheck, {"right": ["E"]})
-    with pytest.raises(Unparsed, match="no letter of an option"):
+    with pytest.raises(Unparsed, match="not a letter of an option"):
         conform_value(SaidCheck, {"right": ["A"], "glance": "Both"})
 
 

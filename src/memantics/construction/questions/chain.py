@@ -25,6 +25,7 @@ from memantics.core.model import Asker
 from memantics.understanding.extraction.chain import in_order
 from memantics.understanding.knowledge.records import Knowledge
 
+SOLVED = "a model finds the correct option without the meme"
 _OTHERS = 6  # facts about other memes given in the prompt
 _NEEDS: Mapping[str, records.QuestionNeed] = {
     "TextualMaterial": "words",
@@ -320,7 +321,7 @@ def drop_solved(
         elif kept[item.slot.dimension] < settings.keep_per_dimension:
             kept[item.slot.dimension] += 1
         else:
-            drop(state, item, "trial", "a model finds the correct option without the meme")
+            drop(state, item, "trial", SOLVED)
 
 
 def rate_blind(

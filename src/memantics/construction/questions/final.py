@@ -60,7 +60,7 @@ def _take_letter(said: object) -> object:
     if not isinstance(said, str) or not said.strip():
         return "" if said is None or isinstance(said, str) else said
     if (found := _LETTER.match(said)) is None:
-        raise ValueError(f"{said[:20]!r} is no letter of an option")
+        raise ValueError(f"{said[:20]!r} is not a letter of an option")
     return found[1].upper()
 
 
