@@ -96,10 +96,10 @@ def note_questions(report: QuestionReport) -> Iterator[str]:
     if report.faults:
         found = ", ".join(f"{fault} {count}" for fault, count in report.faults.items())
         yield f"Found by the final check, before repairs: {found}."
-    if report.unjudged:
-        reason = next(iter(report.unjudged.values()))[:_CUT]
+    if report.unchecked:
+        reason = next(iter(report.unchecked.values()))[:_CUT]
         yield (
-            f"Kept without a readable judgement of the critic: {len(report.unjudged)} ({reason}); "
+            f"Kept without a readable judgement of the critic: {len(report.unchecked)} ({reason}); "
             "people must review them."
         )
     if report.calls:

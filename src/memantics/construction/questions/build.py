@@ -149,7 +149,7 @@ class _Bench:
             {item.id: self.trials[item.id] for item in items if item.id in self.trials},
             +self.repaired,
             +self.faults,
-            unjudged={item.id: silent[item.id] for item in items if item.id in silent},
+            unchecked={item.id: silent[item.id] for item in items if item.id in silent},
         )
 
     async def _write(

@@ -41,7 +41,7 @@ class BuiltQuestions:
 
     ``repaired`` counts questions that a critic answered without the meme and that were repaired, by
     kind of repair. ``faults`` counts what the final check found, and ``calls`` the attempts
-    at model calls by role and kind. ``unjudged`` gives the kept questions that the critic gave no
+    at model calls by role and kind. ``unchecked`` gives the kept questions that the critic gave no
     readable judgement of, with the reason.
     """
 
@@ -54,7 +54,7 @@ class BuiltQuestions:
     repaired: Mapping[str, int]
     faults: Mapping[str, int] = field(default_factory=dict)
     calls: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    unjudged: Mapping[str, str] = field(default_factory=dict)
+    unchecked: Mapping[str, str] = field(default_factory=dict)
 
 
 def pair_subjects(
@@ -346,15 +346,15 @@ def note(
     item: assembly.AssembledQuestion,
     trial: BlindTrial | None,
     knowledge: Knowledge,
-    unjudged: str = "",
+    unchecked: str = "",
 ) -> assembly.AssembledQuestion:
     """Add the remarks of the trials, and what is needed to answer.
 
-    ``unjudged`` says why no model judged the question in its final form.
+    ``unchecked`` says why no model judged the question in its final form.
     """
     notes = []
-    if unjudged:
-        notes.append(f"no model judged its final form: {unjudged}")
+    if unchecked:
+        notes.append(f"no model judged its final form: {unchecked}")
     if trial is not None and None in trial.blind:
         notes.append("no readable answer of a model without the meme")
     if trial is not None and trial.solved_blindly:

@@ -341,7 +341,7 @@ class QuestionReport:
     reason. ``repaired`` counts repaired questions by kind of repair, ``faults`` what the final
     check found, ``retried`` the questions whose reply was sent back, ``rewritten`` those whose
     new version passed, and ``calls`` the attempts at model calls by role and kind, as in the logs.
-    ``unjudged`` gives the kept questions without a readable judgement of the critic, and why.
+    ``unchecked`` gives the kept questions without a readable judgement of the critic, and why.
     ``shared`` says whether one model had several roles.
     """
 
@@ -371,7 +371,7 @@ class QuestionReport:
     retried: int
     rewritten: int
     faults: dict[str, int]
-    unjudged: dict[str, str]
+    unchecked: dict[str, str]
     calls: dict[str, dict[str, int]]
     calls_per_meme: float
     pairs: int
@@ -432,7 +432,7 @@ def report_questions(
         retried=sum(draft.attempts > 1 for draft in built.drafted),
         rewritten=sum(built.repaired.get(kind, 0) for kind in REWRITES),
         faults=dict(built.faults),
-        unjudged=dict(built.unjudged),
+        unchecked=dict(built.unchecked),
         calls={role: dict(counts) for role, counts in built.calls.items()},
         calls_per_meme=round(
             sum(sum(counts.values()) for counts in built.calls.values()) / max(1, len(memes)), 2

@@ -77,12 +77,12 @@ def test_a_question_that_no_critic_judged_is_kept_marked_and_counted(
 ) -> None:
     built = run(tmp_path, Mute("critic", reply), memes=1)
     report = report_questions(built, SETTINGS, Roles("w", "c", "r"))
-    assert set(report.unjudged) == {question.id for question in built.questions} != set()
+    assert set(report.unchecked) == {question.id for question in built.questions} != set()
     for question in built.questions:
         assert question.notes[0].startswith(f"no model judged its final form: {reason}")
     assert any("without a readable judgement" in line for line in note_questions(report))
     sound = run(tmp_path / "sound", Staff(), memes=1)
-    assert sound.unjudged == {}
+    assert sound.unchecked == {}
     assert not any(note.startswith("no model") for own in sound.questions for note in own.notes)
 
 
@@ -90,7 +90,7 @@ def test_a_question_that_a_critic_refuses_does_not_spoil_the_others(tmp_path: Pa
     sound = run(tmp_path / "sound", Staff(), memes=1)
     word = sound.questions[0].question
     built = run(tmp_path / "one", Mute("critic", NO, word), memes=1)
-    assert list(built.unjudged) == [sound.questions[0].id]
+    assert list(built.unchecked) == [sound.questions[0].id]
     assert len(built.questions) == len(sound.questions) > 2
 
 
@@ -137,7 +137,7 @@ def test_a_judgement_that_leaves_a_point_out_is_asked_for_again(tmp_path: Path) 
 
     built = run(tmp_path, Terse(), memes=1)
     assert Terse.asked["again"] == Terse.asked["first"] > 0
-    assert built.unjudged == {}
+    assert built.unchecked == {}
     assert built.questions
 
 
