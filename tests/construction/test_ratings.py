@@ -286,8 +286,8 @@ def test_publish_warns_without_ratings_and_shows_them_on_card_and_readme(shell: 
     assert "| agreement of raters | 94 % |" in readme
     assert "## Roles of models" in readme
     # Its data are in its folder, so it is added by name or without.
-    for words in (("rated", second.folder), (second.folder,)):
-        assert "memantics run rated" in shell.done("data", "add", *words)
+    assert "memantics run rated" in shell.done("data", "add", "rated", second.folder)
+    assert "memantics run rated" in shell.done("data", "add", second.folder)
     assert (build / RATINGS / "annotations.jsonl").is_file()
 
 

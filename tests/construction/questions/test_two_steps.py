@@ -352,7 +352,8 @@ def test_version_3_keeps_its_prompts_examples_and_points() -> None:
             "AnalogicalMapping",
             "OverallIntent",
         }
-    for version, told in (("2", 5), ("3", 8), ("4", 9)):
+    counts: dict[PromptVersion, int] = {"2": 5, "3": 8, "4": 9}
+    for version, told in counts.items():
         assert len(list_points(replace(SETTINGS, version=version))) == told
         for name in list_points(replace(SETTINGS, version=version)):
             assert f'"{name}"' in find_step_prompts(version)["check"].text
