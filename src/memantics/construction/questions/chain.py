@@ -83,7 +83,7 @@ async def build_in_one_step(
     critic: Asker | None = None,
     window: int = 64,
 ) -> BuiltQuestions:
-    """Build questions with version 1 of prompts and checks, as Memantics 0.3 did.
+    """Build questions with version 1 of prompts and checks: one step.
 
     ``critic`` is the model that tries to answer the questions without the meme, if the settings ask
     for one; with None, no model tries them.

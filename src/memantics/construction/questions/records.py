@@ -34,11 +34,10 @@ class QuestionSettings:
     Attributes:
         per_dimension: Questions for each dimension of each meme.
         dimensions: Write questions about these dimensions only.
-        version: Version of prompts and checks. 4 (default): two steps, and checks of the final form
-            that cover the whole rubric of ratings; 3: the version that was rated, without the
-            repairs of 4; 2: fewer checks; 1: one step, as in Memantics 0.3. Earlier versions serve
-            to compare.
-        at_a_time: Questions about one meme that the writer writes in one call (versions 2 and 3).
+        version: Version of prompts and checks. 3 (default): two steps, and checks of the final form
+            that cover the whole rubric of ratings; 4: the same steps with repaired prompts, not
+            rated yet; 2: fewer checks; 1: one step. The others serve to compare.
+        at_a_time: Questions about one meme that the writer writes in one call (not version 1).
         none_proportion: Proportion of questions whose correct option is "None of the others".
         none_dimensions: Only questions about these dimensions may have that correct option.
             Default: all but those where the answer is the point (``KEYED``). Not version 1.
@@ -72,10 +71,11 @@ class QuestionSettings:
     version: Annotated[
         PromptVersion,
         Flag(
-            "Version of prompts and checks: 4 (two steps, every check of the final form), 3, 2, 1.",
+            "Version of prompts and checks: 3 (measured in trials), 4 (repaired prompts, not "
+            "measured), 2 or 1.",
             "--prompt-version",
         ),
-    ] = "4"
+    ] = "3"
     at_a_time: Annotated[
         int, Flag("Questions about one meme that the writer writes in one call.", min=1, max=12)
     ] = 5
