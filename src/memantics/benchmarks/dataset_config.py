@@ -22,10 +22,10 @@ class Columns(Closed):
     """The columns of a table; ``split`` is set if a table contains several splits.
 
     ``a|b`` means the first of these columns that a file has, ``a.b`` a field of a JSON record, and
-    ``folder/{a}.jpg`` inserts the value of a cell. Without ``id``, a row is named by its file and
-    row number. Rows with the same ``group`` are items about one meme; intervals count them as one
-    cluster. The columns for disjoint splits (``source``, ``author``, ``date``,
-    ``template_cluster``) have these names by default.
+    ``folder/{a}.jpg`` inserts the value of a cell (``{}``: that of the column without a name).
+    Without ``id``, a row is named by its file and row number. Rows with the same ``group`` are
+    items about one meme; intervals count them as one cluster. The columns for disjoint splits
+    (``source``, ``author``, ``date``, ``template_cluster``) have these names by default.
     """
 
     id: str = ""

@@ -7,9 +7,11 @@ A class folder contains images, and its name is their label: the layout of torch
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 from memantics.benchmarks.dataset_config import DatasetConfig
 from memantics.core.data import Source, checksum, inside
@@ -21,8 +23,11 @@ CLASS_FOLDERS = "class folders"  # the ``format`` of a dataset config
 # The columns of a class folder: the path of an image from the data folder, and its label.
 CLASS_IMAGE, CLASS_LABEL = "image", "label"
 _IMAGES = (".", "images", "Images", "img", "memes", "Labelled Images")
-# Depth below the given folder at which data files of a clone are searched.
+# Depth below the given folder at which data files and images of a clone are searched.
 _DEEPEST = 3
+_LONGEST_NAME = 1024
+# A data URL, and the first bytes of PNG, JPEG, GIF and WebP in base64.
+_ENCODED = ("data:", "iVBORw0KGgo", "/9j/4", "R0lGOD", "UklGR")
 
 
 def read_data_file(
@@ -91,7 +96,7 @@ def find_data_files(config: DatasetConfig, root: Path) -> tuple[tuple[str, Path]
             f"{config.title} was not found: expected {', '.join(names)}",
             hint="give the folder that contains these files",
         )
-    return found
+    return tuple(dict.fromkeys(found))
 
 
 def _find_files(root: Path, name: str, *, whole: bool) -> list[Path]:
@@ -116,15 +121,71 @@ def name_files(root: Path, paths: Sequence[Path]) -> dict[Path, str]:
     }
 
 
+_WORDS = {
+    "train": ("train", "training", "trainval", "训练", "训练集"),
+    "validation": (
+        *("val", "valid", "validation", "dev", "development"),
+        *("验证", "验证集", "开发集"),
+    ),
+    "test": ("test", "testing", "测试", "测试集"),
+}
+_SPLIT_OF = {word: split for split, words in _WORDS.items() for word in words}
+
+
+def read_split(name: str, *, whole: bool = False) -> str:
+    """Return the split that a name means; '' if it means none.
+
+    >>> read_split("memes_dev-1"), read_split("memes_dev", whole=True), read_split("Dev")
+    ('validation', '', 'validation')
+    >>> read_split("valImages")
+    'validation'
+    """
+    name = name.strip()
+    cut = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    words = [name.lower()] if whole else re.findall(r"[a-z]+|[\u4e00-\u9fff]+", cut)
+    return next((_SPLIT_OF[word] for word in words if word in _SPLIT_OF), "")
+
+
+def name_image_file(name: str) -> str:
+    """Return the path that the name of an image means in a copy of the data; '' for no name.
+
+    Of a URL, and of a path on another computer, only the name of the file counts. Images that are
+    text (base64) have no name.
+
+    >>> name_image_file("img/a.png"), name_image_file("https://x.example/m/a%20b.png?w=3")
+    ('img/a.png', 'a b.png')
+    >>> name_image_file("/home/me/a.png"), name_image_file("data:image/png;base64,iVBORw0")
+    ('a.png', '')
+    """
+    if is_encoded(name) or "\0" in name:
+        return ""
+    if "://" in name:
+        name = unquote(name.partition("://")[2].partition("?")[0].partition("#")[0])
+    elif not PurePosixPath(name).is_absolute():
+        return name
+    return PurePosixPath(name).name
+
+
+def is_encoded(name: str) -> bool:
+    """Return whether a cell contains an image as text, rather than its name."""
+    return name.startswith(_ENCODED) or len(name) > _LONGEST_NAME
+
+
 class ImageFinder:
-    """Finds images by name; the folder of the last one is tried first."""
+    """Finds images by name: in the usual folders, else in one named after the split.
+
+    Such a folder is ``train_images`` or ``valImages``. Other folders are not searched, since images
+    of several splits may have equal names. The folder of the last image is tried first.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._last: Path | None = None
+        self._by_split: dict[str, list[Path]] | None = None
 
-    def find(self, name: str, beside: Path) -> Path | None:
-        """Return the path of a meme's image: in the given folder, else in the usual places."""
+    def find(self, name: str, beside: Path, split: str = "") -> Path | None:
+        """Return the path of a meme's image, or None."""
+        name = name_image_file(name)
         if not name:
             return None
         given = self._source.images
@@ -139,4 +200,23 @@ class ImageFinder:
                 if path.is_file():
                     self._last = root
                     return path
-        return None
+        return self._find_by_split(name, split)
+
+    def _find_by_split(self, name: str, split: str) -> Path | None:
+        if self._by_split is None:
+            self._by_split = _list_split_folders(self._source.images or self._source.root)
+        folders = self._by_split.get(read_split(split), [])
+        holding = [folder for folder in folders if (folder / name).is_file()]
+        return inside(holding[0], name) if len(holding) == 1 else None
+
+
+def _list_split_folders(root: Path) -> dict[str, list[Path]]:
+    """Return the folders of images below a folder that are named after a split, by split."""
+    found: dict[str, list[Path]] = {}
+    for place, folders, names in os.walk(root):
+        depth = len(Path(place).relative_to(root).parts)
+        folders[:] = sorted(n for n in folders if depth < _DEEPEST and not n.startswith("."))
+        split = read_split(Path(place).name) if depth else ""
+        if split and any(map(is_image, names)):
+            found.setdefault(split, []).append(Path(place))
+    return found

@@ -33,15 +33,16 @@ from memantics.benchmarks.plugin import TaskSetup
 from memantics.core.data import Skip, Source
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.ids import read_id
-from memantics.core.members import BYTES
+from memantics.core.members import BYTES, is_member
 from memantics.core.records import Image
 from memantics.core.seen import SeenKeys
 from memantics.core.tables import TableRow, write_cell
 from memantics.core.votes import Vote, distribute, find_majority
 from memantics.metrics.aggregation import AnnotatedLabel, dawid_skene, mace
 
-_PLACEHOLDER = re.compile(r"\{(.+?)\}")
+_PLACEHOLDER = re.compile(r"\{(.*?)\}")
 _SHOWN = 10  # missing images that a note names
+_LONGEST = 80  # characters of such a name
 _YES, _NO = ("1", "1.0", "true", "yes"), ("", "0", "0.0", "false", "no")
 
 
@@ -192,7 +193,8 @@ def _open(
         for place, (number, row, meme) in _walk(config, source, found):
             flags.add(found[place][1], row)
             if seen.add(meme.id) is None:
-                tally.add(meme, _name_image(config, row))
+                name = "" if meme.image else _name_image(config, found[place], number, row)
+                tally.add(meme, name)
                 for name, rows in weighed.items():
                     rows += [(meme.split, meme.id, vote) for vote in meme.votes[name]]
             else:
@@ -289,9 +291,9 @@ def _walk(
         yield place, (number, row, _Row(config, split, path, number, row, stems[path]).read(finder))
 
 
-def _name_image(config: DatasetConfig, row: TableRow) -> str:
-    column = config.columns.image
-    return next((row[name] for name in column.split("|") if row.get(name)), "an image")
+def _name_image(config: DatasetConfig, found: tuple[str, Path], number: int, row: TableRow) -> str:
+    name = _Row(config, *found, number, row).take(config.columns.image)
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
 
 
 def open_labelled(dataset_config: DatasetConfig, setup: TaskSetup, name: str) -> ConfiguredRelease:
@@ -299,7 +301,7 @@ def open_labelled(dataset_config: DatasetConfig, setup: TaskSetup, name: str) ->
     release = open_dataset_config(dataset_config, setup.need_source())
     splits = {split for label, split, _ in release.tally.labels if label == name}
     if not splits or setup.split not in (*splits, "all"):
-        known = sorted(release.tally.splits)
+        known = sorted(splits or release.tally.splits)
         raise UnknownName(f"labelled split of {setup.name}:", setup.split, known)
     return release
 
@@ -344,7 +346,7 @@ class _Row:
             if label.roles
         }
         embedded = self.find_embedded(columns.image)
-        image = embedded or finder.find(picture, self.path.parent)
+        image = embedded or finder.find(picture, self.path.parent, self.split)
         return ConfiguredMeme(
             called,
             text,
@@ -373,20 +375,29 @@ class _Row:
             return ""
         if column in self.row:
             return self.row[column]
-        if "{" in column:
-            return _PLACEHOLDER.sub(lambda placeholder: self.take(placeholder[1]), column)
         for name in column.split("|"):
-            if (cell := self.look_up(name)) is not None:
+            if (cell := self.fill(name)) is not None:
                 return cell
         names = [name for name in self.row if not name.endswith(BYTES)]
         raise self.fail(f"has no column {column!r}", f"its columns are {', '.join(names)[:300]}")
 
     def find_cell(self, column: str) -> str | None:
         """Return the first of the columns ``a|b`` that the row has; None if it has none."""
+        if column in self.row:
+            return self.row[column]
         for name in column.split("|"):
             if (cell := self.look_up(name)) is not None:
                 return cell
         return None
+
+    def fill(self, name: str) -> str | None:
+        """Return a cell, or a pattern with cells; None if the row lacks a column of it."""
+        cells = {part: self.look_up(part) for part in _PLACEHOLDER.findall(name)}
+        if not cells:
+            return self.look_up(name)
+        if None in cells.values():
+            return None
+        return _PLACEHOLDER.sub(lambda placeholder: cells[placeholder[1]] or "", name)
 
     def look_up(self, name: str) -> str | None:
         return look_up(self.row, name)
@@ -395,6 +406,11 @@ class _Row:
         """Return the place of an image inside the table itself."""
         for name in column.split("|") if column else ():
             if place := self.row.get(name + BYTES, ""):
+                if not is_member(place):
+                    raise self.fail(
+                        f"column {name + BYTES!r} names no image inside the file",
+                        "rename the column",
+                    )
                 return self.path / place
         return None
 
@@ -477,6 +493,8 @@ class _Row:
                 yield name, cut_cell(self.take(column)), attributes, column
             return
         whole = self.find_cell(votes.column)
+        if whole is None:
+            return  # an unlabelled split, which may still describe its annotators
         given = list_parts(parse_cell(whole)) if whole else []
         if votes.value:
             for one in given:

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from memantics.benchmarks.card import Card, OptionCard, ReleaseCard, SampleCard, TaskCard
 from memantics.benchmarks.dataset_answers import make_several_task, make_text_task
 from memantics.benchmarks.dataset_config import DatasetConfig, LabelConfig
-from memantics.benchmarks.dataset_files import sum_files
+from memantics.benchmarks.dataset_files import is_encoded, sum_files
 from memantics.benchmarks.dataset_reader import (
     ConfiguredRelease,
     open_dataset_config,
@@ -76,6 +76,12 @@ def _suggest_images(release: ConfiguredRelease) -> str:
     if release.source.images is not None or not release.tally.missing:
         return ""
     root, first = release.source.root, release.tally.missing[0]
+    if is_encoded(first):
+        return ". They are text (base64) in the table, which is not read: save them as files"
+    if first.startswith("["):
+        return ". A list of images is not read: give one image per row"
+    if "://" in first:
+        return ". Nothing is downloaded: save them in a folder, and name it with --images DIR"
     folders = sorted(root.iterdir())[:_MOST_FOLDERS]
     holds = [one for one in folders if one.is_dir() and (one / Path(first).name).is_file()]
     if holds:

@@ -43,6 +43,22 @@ def name_cell(row: int, column: str, name: str) -> str:
     return f"@{row}/{quote(column, safe='')}/{PurePosixPath(name).name or row}"
 
 
+def is_member(place: str) -> bool:
+    """Return whether a place is that of an image inside a file, not a path that leaves the file.
+
+    >>> is_member("@17/image/cat.png"), is_member("@1536+20480/cat.png"), is_member("/etc/passwd")
+    (True, True, False)
+    """
+    parts = place.split("/")
+    sized = re.fullmatch(r"@\d+\+\d+", parts[0]) is not None
+    return (
+        len(parts) == (2 if sized else 3)
+        and _PLACE.fullmatch(parts[0]) is not None
+        and not {"", ".", ".."} & set(parts)
+        and "\0" not in place
+    )
+
+
 def read_member(path: Path, limit: int = _LONGEST) -> bytes | None:
     """Return the bytes of an image in a Parquet file or tar archive; None for other paths."""
     for parts, container in ((3, path.parent.parent.parent), (2, path.parent.parent)):

@@ -73,6 +73,12 @@ def _detect_encoding(path: Path) -> str:
             if head.startswith(mark):
                 return name
         file.seek(0)
+        start = file.read(_SAMPLE)
+        if start.count(0) * 10 > len(start):
+            # Every second byte of Latin letters is zero in UTF-16.
+            hint = "name it: --encoding utf-16-le or --encoding utf-16-be"
+            raise DataError(path.name, "looks like UTF-16 without a byte order mark", hint=hint)
+        file.seek(0)
         decoders = {name: codecs.getincrementaldecoder(name)() for name in ("utf-8", "gb18030")}
         chinese = Counter[bool]()  # runs of usual Chinese characters, and letters within words
         while decoders:
