@@ -76,6 +76,8 @@ def add(survey: evaluation.Survey) -> None:
             if one.problem:
                 problem = f"{one.folder} is not registered: {one.problem}"
                 console().print(plain(problem, "yellow"), soft_wrap=True)
+            if one.note:
+                console().print(plain(f"{one.folder}: {one.note}", "yellow"), soft_wrap=True)
         console().print(plain(f"run one: {survey.command}"), soft_wrap=True)
         if survey.page is not None:
             console().print(plain(f"pages: {survey.page.parent}"), soft_wrap=True)

@@ -14,7 +14,6 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.benchmarks.dataset_config import DatasetConfig, read_dataset_config
-from memantics.benchmarks.dataset_files import find_data_files
 from memantics.benchmarks.dataset_reader import ConfiguredRelease, probe_dataset_config
 from memantics.benchmarks.published import TRUNCATES
 from memantics.benchmarks.registry import (
@@ -29,6 +28,7 @@ from memantics.benchmarks.registry import (
 )
 from memantics.core.data import DataKind, Found, Source, Statistic
 from memantics.core.errors import InputError, MissingExtra
+from memantics.core.files import replace_file
 from memantics.core.parameters import Argument, DataFlag, Flag, MadeBy
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
@@ -44,6 +44,15 @@ from memantics.evaluation.own_files import (
     is_table,
     make_name,
     name_split,
+)
+from memantics.evaluation.recognition import (
+    UNPACK,
+    are_disjoint,
+    choose_own,
+    explain_misfit,
+    list_packed,
+    prefer_specific,
+    recognise,
 )
 from memantics.evaluation.tasks import pose_task
 from memantics.models.kinds import MODEL_KINDS
@@ -342,6 +351,8 @@ def add_release(
             return _survey(published, published.sample())
         return _register(name, Source("release", place, images))
     path = Path(name)
+    if path.is_file() and not is_table(name):
+        raise InputError(f"{path.name} is not a table that can be read", hint=UNPACK)
     if not path.is_dir() and not is_table(name):
         known = "give the folder you cloned or unpacked, or a table (.csv, .tsv, .json, .jsonl)"
         raise InputError(
@@ -356,8 +367,10 @@ def _add_path(path: Path, images: Path | None, columns: LabelledColumns, called:
     if (published := add_published(root)) is not None:
         return _survey(published, published.sample())
     name = make_name(called or (path.stem if path.is_file() else path.name))
-    recognised = [] if columns.given else _choose_own(_recognise(path), name, called)
-    if len(recognised) > 1 and _are_disjoint(recognised, root):
+    misfits: dict[str, str] = {}
+    recognised = [] if columns.given else choose_own(recognise(path, misfits), name, called)
+    recognised = prefer_specific(recognised, root)
+    if len(recognised) > 1 and are_disjoint(recognised, root):
         return _add_all(recognised, root, images)
     if len(recognised) == 1:
         survey = _register(recognised[0], Source("release", root, images))
@@ -369,6 +382,11 @@ def _add_path(path: Path, images: Path | None, columns: LabelledColumns, called:
         found = find_sets(path)
         if not (found or recognised) and (folders := find_class_folders(path)) is not None:
             found = [folders]
+    packed = [] if recognised or found else list_packed(path)
+    if packed:
+        raise InputError(f"{path} contains no table, but {', '.join(packed)}", hint=UNPACK)
+    if not (recognised or found) and len(misfits) == 1:
+        raise explain_misfit(misfits)
     if recognised or not found:
         problem = (
             "several data sets have files with these names"
@@ -378,29 +396,14 @@ def _add_path(path: Path, images: Path | None, columns: LabelledColumns, called:
         names = ", ".join(recognised or sorted(find_benchmarks() | find_dataset_configs()))
         hint = f"run memantics data add NAME {root}, where NAME is one of {names}"
         raise InputError(f"the data set in {path} is not recognised: {problem}", hint=hint)
-    if len(found) > 1:
-        return _add_tree(path, found, images, columns, called)
-    return _add_own(replace(found[0], root=root), images, columns, name)
-
-
-def _choose_own(recognised: list[str], name: str, called: str) -> list[str]:
-    """Drop the data sets that the user made from these files under other names."""
-    folder = find_own_dataset_configs()
-    own = {one for one in recognised if find_benchmark(one).folder == folder}
-    if name not in own and not called:
-        return recognised
-    return [one for one in recognised if one not in own or one == name]
-
-
-def _are_disjoint(names: Sequence[str], root: Path) -> bool:
-    """Return whether recognised data sets have no file in common."""
-    files: list[Path] = []
-    for name in names:
-        path = find_benchmark(name).dataset_config
-        if path is None:
-            return False
-        files += dict.fromkeys(file for _, file in find_data_files(read_dataset_config(path), root))
-    return len(files) == len(set(files))
+    try:
+        if len(found) > 1:
+            return _add_tree(path, found, images, columns, called)
+        return _add_own(replace(found[0], root=root), images, columns, name)
+    except InputError as error:
+        if columns.given or len(misfits) != 1:
+            raise
+        raise explain_misfit(misfits, f"; as data of your own: {error}") from error
 
 
 def _add_all(names: Sequence[str], root: Path, images: Path | None) -> Survey:
@@ -414,7 +417,8 @@ def _describe_added(name: str, place: str, survey: Survey) -> AddedSet:
     found = survey.found
     splits = {k.removeprefix("split "): n for k, n in found.counts.items() if k != "memes"}
     pictures = f"{found.images_found:,} of {found.images_expected:,}"
-    return AddedSet(name, place, found.records, splits, pictures)
+    missing = found.notes[-1] if found.images_found < found.images_expected else ""
+    return AddedSet(name, place, found.records, splits, pictures, note=missing)
 
 
 def _add_own(found: FoundSet, images: Path | None, columns: LabelledColumns, name: str) -> Survey:
@@ -426,16 +430,21 @@ def _add_own(found: FoundSet, images: Path | None, columns: LabelledColumns, nam
             hint="name these data with --name NAME",
         )
     known = None if columns.given else _find_tree_config(found)
-    if known is not None:
-        write_tree_config(known, found, found.root.name, name)
-        told = [f"recognised by its columns: {known.title}"]
-    else:
-        told = list(write_own_config(found, columns, name).lines())
+    path = find_own_dataset_configs() / f"{name}.toml"
+    before = path.read_bytes() if path.is_file() else None
     try:
+        if known is not None:
+            write_tree_config(known, found, found.root.name, name)
+            told = [f"recognised by its columns: {known.title}"]
+        else:
+            told = list(write_own_config(found, columns, name).lines())
         survey = _register(name, Source("release", found.root, images))
     except InputError:
-        if name not in read_registry():
-            (find_own_dataset_configs() / f"{name}.toml").unlink(missing_ok=True)
+        # An earlier registration of these data stays as it was.
+        if before is not None:
+            replace_file(path, before, "dataset config")
+        else:
+            path.unlink(missing_ok=True)
         raise
     return replace(survey, told=tuple(told))
 
@@ -545,34 +554,6 @@ def _do_not_compare(row: Statistic) -> Statistic:
     if row.verdict not in ("reproduced", "differs"):
         return row
     return replace(row, verdict="not compared", note=row.note.removesuffix(TRUNCATES).strip())
-
-
-def _recognise(path: Path) -> list[str]:
-    """Return the data sets whose files are at a path and have the columns of their configs."""
-    own, registered = find_own_dataset_configs(), read_registry()
-    root = path if path.is_dir() else path.parent
-    found = []
-    for name, benchmark in (find_benchmarks() | find_dataset_configs()).items():
-        source = Source("release", root)
-        with suppress(InputError):
-            if benchmark.dataset_config is None:
-                if path.is_dir():
-                    benchmark.open(source)
-                    found.append(name)
-                continue
-            if benchmark.folder == own and (
-                name not in registered or registered[name].root != root
-            ):
-                continue  # a config that was written for other data
-            config = read_dataset_config(benchmark.dataset_config)
-            if config.tree:
-                continue
-            files = {file for _, file in find_data_files(config, root)}
-            if path.is_file() and path not in files:
-                continue
-            probe_dataset_config(config, source)
-            found.append(name)
-    return found
 
 
 def _find_folder(path: Path) -> Path:

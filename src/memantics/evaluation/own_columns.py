@@ -47,8 +47,8 @@ class LabelledColumns:
 
     @property
     def given(self) -> bool:
-        """Whether labels or votes are named, so that no known data set is looked for."""
-        return bool(self.labels or self.votes or self.annotator)
+        """Whether anything is named, so that no known data set is looked for."""
+        return self != LabelledColumns()
 
 
 def make_columns(
@@ -85,7 +85,8 @@ def find_columns(file: Path, row: TableRow, wanted: LabelledColumns) -> Labelled
     """Find the columns that the user named, and detect the others by their column names."""
     named = [name for name in row if not name.endswith(BYTES)]
     for column in (wanted.image, wanted.text, wanted.id, wanted.split, *wanted.votes):
-        if column and column not in row and column + BYTES not in row:
+        nested = column in (wanted.image, wanted.text, wanted.id) and _holds_field(row, column)
+        if column and column not in row and column + BYTES not in row and not nested:
             raise UnknownName(f"column of {file.name}:", column, named)
     stated = [name for name in ("label", "labels") if name in named]
     if not wanted.labels and not wanted.votes and len(stated) == 1:
@@ -107,6 +108,17 @@ def find_columns(file: Path, row: TableRow, wanted: LabelledColumns) -> Labelled
         found = image
     split = wanted.split or next((name for name in row if name.lower() in _SPLITS), "")
     return replace(wanted, image=image, text=text, id=found, split=split)
+
+
+def _holds_field(row: TableRow, name: str) -> bool:
+    """Return whether a record of a row has a field (``a.b``), even an empty one."""
+    head, *rest = name.split(".")
+    value = parse_cell(row.get(head, ""))
+    for part in rest:
+        if not isinstance(value, dict) or part not in value:
+            return False
+        value = value[part]
+    return True
 
 
 def _pick(

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 
 import orjson
 
 from memantics.benchmarks.dataset_cells import look_up
 from memantics.benchmarks.dataset_config import DatasetConfig
-from memantics.benchmarks.dataset_files import CLASS_FOLDERS, read_data_file
+from memantics.benchmarks.dataset_files import CLASS_FOLDERS, read_data_file, read_split
 from memantics.benchmarks.dataset_tasks import make_card
 from memantics.benchmarks.registry import find_own_dataset_configs
 from memantics.core.errors import DataError, InputError
@@ -35,13 +36,14 @@ from memantics.evaluation.own_columns import (
     load_list,
     name_apart,
 )
-from memantics.evaluation.own_files import FoundSet, read_split
+from memantics.evaluation.own_files import FoundSet
 from memantics.evaluation.own_votes import LongTable, VoteFacts, find_long_table, read_joined
 
 _MOST_VALUES = 26
 _SHARE = 0.05
 _LATIN = "Latin letters"
 _SHOWN = 5  # unused files that are named
+_SAMPLE = "__key__"  # the column of ids of tar archives
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,10 @@ class OwnTable(Result):
 
 @dataclass(frozen=True, slots=True)
 class AddedSet:
-    """One data set of a tree: its name, folder, counts, or the reason why it was not registered."""
+    """One data set of a tree: its name, folder, counts, or the reason why it was not registered.
+
+    ``note`` names missing images.
+    """
 
     name: str
     folder: str
@@ -95,6 +100,7 @@ class AddedSet:
     splits: Mapping[str, int]
     images: str
     problem: str = ""
+    note: str = ""
 
 
 def tabulate_sets(sets: Sequence[AddedSet]) -> Table:
@@ -232,15 +238,16 @@ class _Counted:
 
 def _read_all(
     found: FoundSet, known: LabelledColumns, labels: Sequence[OwnLabel], long: LongTable | None
-) -> Iterator[tuple[str, TableRow]]:
-    """Yield the split of the file and the cells of each meme."""
+) -> Iterator[tuple[str, str, TableRow]]:
+    """Yield the split of the file, its name ('' for joined rows) and the cells of each meme."""
     if long is not None:
-        yield from read_joined(found, known, labels, long)
+        for split, row in read_joined(found, known, labels, long):
+            yield split, "", row
         return
     for split, paths in found.files.items():
         for path in paths:
             for _, row in read_data_file(found.root, path, found.form, known.encoding):
-                yield split, row
+                yield split, path.name, row
 
 
 def _count(
@@ -251,13 +258,13 @@ def _count(
     counted.votes = VoteFacts(long, labels) if long is not None else None
     named = bool([split for split in found.files if split])
     with SeenKeys() as seen, SeenKeys() as ids:
-        for split, row in _read_all(found, known, labels, long):
+        for split, file, row in _read_all(found, known, labels, long):
             counted.rows += 1
             given = split if named else _find_split(counted, row, known.split)
             counted.splits[given] += 1
-            if name := row.get(known.id, "") if known.id else "":
+            if name := _take(row, known.id):
                 gold = "\0".join(look_up(row, label.column) or "" for label in labels)
-                _count_id(counted, name, (given, gold), ids)
+                _count_id(counted, name, (given, gold, _tell_content(file, row, known)), ids)
             if counted.votes is not None:
                 counted.votes.add(row)
             _count_row(counted, row, known, labels, seen)
@@ -291,16 +298,30 @@ def _find_split(counted: _Counted, row: TableRow, column: str) -> str:
     return split
 
 
-def _count_id(counted: _Counted, name: str, facts: tuple[str, str], ids: SeenKeys) -> None:
-    """Compare split and labels of a row with those of the first row that has its id."""
-    earlier = ids.add(name, "\0".join(facts))
+def _count_id(counted: _Counted, name: str, facts: tuple[str, str, str], ids: SeenKeys) -> None:
+    """Compare split, labels and content of a row with those of the first row that has its id."""
+    digest = blake2b(facts[2].encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    earlier = ids.add(name, "\0".join((facts[0], digest, facts[1])))
     if earlier is None:
         return
-    split, _, gold = earlier.partition("\0")
+    split, content, gold = earlier.split("\0", 2)
     if split != facts[0]:
         counted.shared += 1
+    elif content != digest and (gold == facts[1] or facts[2].startswith(_SAMPLE)):
+        counted.shared += 1  # another meme: keys of samples are unique only within one archive
     elif gold != facts[1]:
         counted.disputed = counted.disputed or name
+
+
+def _take(row: TableRow, column: str) -> str:
+    """Return a cell, also one inside of records; empty without a column."""
+    return (look_up(row, column) or "") if column else ""
+
+
+def _tell_content(file: str, row: TableRow, known: LabelledColumns) -> str:
+    """Return what distinguishes two memes of one id: their texts and images, or their archives."""
+    archive = f"{_SAMPLE}{file}" if known.id == _SAMPLE else ""
+    return "\0".join((archive, _take(row, known.text), _take(row, known.image)))
 
 
 def _count_row(
@@ -310,10 +331,10 @@ def _count_row(
     labels: Sequence[OwnLabel],
     seen: SeenKeys,
 ) -> None:
-    text = row.get(known.text, "") if known.text else ""
+    text = _take(row, known.text)
     if known.text:
         counted.scripts[_tell_script(text)] += 1
-    keys = [(name, row.get(name, "").strip()) for name in (known.text, known.image) if name]
+    keys = [(name, _take(row, name).strip()) for name in (known.text, known.image) if name]
     new = [seen.add(f"{name}\0{value}") is None for name, value in keys if value]
     counted.duplicates += not all(new)
     for label in labels:
@@ -413,4 +434,4 @@ def _write_toml(value: object) -> str:
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_write_toml, value))}]"
-    return orjson.dumps(value).decode()
+    return orjson.dumps(value).decode().replace("\x7f", "\\u007f")

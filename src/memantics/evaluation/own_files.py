@@ -9,19 +9,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from memantics.benchmarks.dataset_files import CLASS_FOLDERS, is_image
+from memantics.benchmarks.dataset_files import CLASS_FOLDERS, is_image, read_split
 from memantics.core.errors import InputError
 from memantics.core.tables import DATA_ENDINGS
 
-_WORDS = {
-    "train": ("train", "training", "trainval", "训练", "训练集"),
-    "validation": (
-        *("val", "valid", "validation", "dev", "development"),
-        *("验证", "验证集", "开发集"),
-    ),
-    "test": ("test", "testing", "测试", "测试集"),
-}
-_SPLIT_OF = {word: split for split, words in _WORDS.items() for word in words}
 _NO_TABLES = {"dataset_infos.json", "package.json", "state.json", "dataset_info.json"}
 _ORDER = ("train", "validation", "test", "")
 _DEEPEST, _MOST_FILES = 5, 20_000
@@ -67,17 +58,6 @@ def name_split(path: Path, root: Path) -> tuple[str, Path]:
         split = split or read_split(folder.name, whole=True)
         folder = folder.parent
     return split, folder
-
-
-def read_split(name: str, *, whole: bool = False) -> str:
-    """Return the split that a name means; '' if it means none.
-
-    >>> read_split("memes_dev-1"), read_split("memes_dev", whole=True), read_split("Dev")
-    ('validation', '', 'validation')
-    """
-    name = name.strip().lower()
-    words = [name] if whole else re.findall(r"[a-z]+|[\u4e00-\u9fff]+", name)
-    return next((_SPLIT_OF[word] for word in words if word in _SPLIT_OF), "")
 
 
 def find_sets(folder: Path) -> list[FoundSet]:
