@@ -118,7 +118,7 @@ def _holds_field(row: TableRow, name: str) -> bool:
         if not isinstance(value, dict) or part not in value:
             return False
         value = value[part]
-    return True
+    return bool(rest)
 
 
 def _pick(
