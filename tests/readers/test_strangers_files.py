@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -42,15 +43,15 @@ def write_image(path: Path, number: int) -> None:
 def write_exist(folder: Path) -> None:
     """Training and test folders with memes/; the test file describes annotators without labels."""
     for part, split, first in (("training", "training", 0), ("test", "test_clean", 3)):
-        rows = {}
+        rows: dict[str, Any] = {}
         for number in range(first, first + 3):
-            row = {"id_EXIST": f"{number}", "lang": "en", "text": f"t{number}"}
-            row |= {"meme": f"{number}.jpeg", "annotators": ["a", "b"]}  # type: ignore[dict-item]
-            row |= {name: ["F", "M"] for name in GROUPS}  # type: ignore[misc]
+            row: dict[str, Any] = {"id_EXIST": f"{number}", "lang": "en", "text": f"t{number}"}
+            row |= {"meme": f"{number}.jpeg", "annotators": ["a", "b"]}
+            row |= {name: ["F", "M"] for name in GROUPS}
             if part == "training":
-                yes = [["YES"], ["DIRECT"], [["OBJECTIFICATION"]]]
+                yes: list[list[Any]] = [["YES"], ["DIRECT"], [["OBJECTIFICATION"]]]
                 for task, value in zip(("task4", "task5", "task6"), yes, strict=True):
-                    row[f"labels_{task}"] = value * 2  # type: ignore[assignment]
+                    row[f"labels_{task}"] = value * 2
             rows[f"{number}"] = row
             write_image(folder / part / f"memes/{number}.jpeg", number)
         path = folder / part / f"EXIST2024_{split}.json"
@@ -109,7 +110,7 @@ def test_a_folder_of_each_set_beats_sets_with_the_same_names(tmp_path: Path) -> 
     """Every folder of RA-HMD alone looks like Hateful Memes."""
     for place in ("FB", "MAMI"):
         for split in ("train", "test"):
-            rows = [
+            rows: list[dict[str, Any]] = [
                 {"id": f"{split}{n}", "img": "", "text": f"t{n}", "label": n % 2} for n in (0, 1)
             ]
             made.write_lines(tmp_path / f"data/{place}/{split}.jsonl", rows)
@@ -121,7 +122,9 @@ def test_a_folder_of_each_set_beats_sets_with_the_same_names(tmp_path: Path) -> 
 
 def test_a_file_that_two_names_fit_is_read_once(tmp_path: Path) -> None:
     folder = tmp_path / "set/subtask2a"
-    rows = [{"id": f"{n}", "text": f"t{n}", "image": f"{n}.png", "labels": []} for n in range(3)]
+    rows: list[dict[str, Any]] = [
+        {"id": f"{n}", "text": f"t{n}", "image": f"{n}.png", "labels": []} for n in range(3)
+    ]
     made.write(folder / "train.json", orjson.dumps(rows))
     dev = [row | {"id": f"d{row['id']}", "labels": ["Smears"]} for row in rows]
     made.write(folder / "dev_gold_labels/dev_subtask2a_en.json", orjson.dumps(dev))
@@ -160,11 +163,11 @@ def test_a_row_with_the_id_of_another_meme_is_not_dropped(tmp_path: Path) -> Non
 
 
 def test_ids_texts_and_images_may_be_fields_of_records(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"meta": {"id": f"m{n}"}, "meme": {"ocr": f"t{n}", "file": f"{n}.png"}, "label": "ab"[n]}
         for n in (0, 1)
     ]
-    made.write_lines(tmp_path / "memes.jsonl", rows)  # type: ignore[arg-type]
+    made.write_lines(tmp_path / "memes.jsonl", rows)
     write_image(tmp_path / "0.png", 0)
     flags = ("--id", "meta.id", "--text", "meme.ocr", "--image", "meme.file")
     Shell(tmp_path).done("data", "add", "memes.jsonl", *flags)
@@ -246,9 +249,9 @@ def test_columns_with_signs_of_the_config_are_read(column: str, tmp_path: Path) 
 
 def test_missing_images_of_a_tree_are_named(tmp_path: Path) -> None:
     for place in ("en/one", "de/two"):
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"id": f"{n}", "text": f"t{n}", "image": f"{n}.png", "label": "ab"[n]} for n in (0, 1)
         ]
-        made.write_lines(tmp_path / f"tree/{place}/train.jsonl", rows)  # type: ignore[arg-type]
+        made.write_lines(tmp_path / f"tree/{place}/train.jsonl", rows)
     out = join(Shell(tmp_path).done("data", "add", "tree"))
     assert "en/one: 2 of 2 images are missing: 0.png, 1.png" in out
