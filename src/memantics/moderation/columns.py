@@ -15,11 +15,15 @@ from memantics.core.parameters import Flag
 NO_COLUMN: Final = "none"  # as the image column: the images of a table are ignored
 # Usual column names, the most specific first.
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
-    "id": ("id", "post_id", "meme_id", "image_id", "item_id", "uid", "__key__"),
-    "text": ("text", "caption", "ocr_text", "ocr", "content", "message", "body", "txt"),
-    "label": ("label", "harmful", "hateful", "is_harmful", "is_hateful", "toxic"),
+    "id": ("id", "post_id", "meme_id", "image_id", "item_id", "uid", "__key__", "编号", "帖子编号"),
+    "text": (
+        "text", "caption", "ocr_text", "ocr", "content", "message", "body", "txt",
+        "文本", "文案", "内容",
+    ),
+    "label": ("label", "harmful", "hateful", "is_harmful", "is_hateful", "toxic", "标签"),
     "image": (
         "image", "file_name", "image_path", "img", "image_file", "path", "file", "jpg", "png",
+        "图片",
     ),
 }  # fmt: skip
 

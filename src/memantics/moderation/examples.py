@@ -249,10 +249,11 @@ COLUMNS = (
     "id", "text", "text_caption", "image_caption", "image", "label", "type", "modality", "target",
 )  # fmt: skip
 _LONGEST = 20_000
-_LABELS = {
-    **dict.fromkeys(("0", "false", "no", "harmless", "not_harmful", "non-harmful"), 0),
-    **dict.fromkeys(("not_hateful", "non-hateful", "not_toxic", "non-toxic", "benign"), 0),
-    **dict.fromkeys(("1", "true", "yes", "harmful", "hateful", "toxic", "offensive"), 1),
+_LABELS = {  # spaces and hyphens count as underscores
+    **dict.fromkeys(("0", "0.0", "false", "no", "harmless", "not_harmful", "non_harmful"), 0),
+    **dict.fromkeys(("not_hateful", "non_hateful", "not_toxic", "non_toxic", "benign", "无害"), 0),
+    **dict.fromkeys(("1", "1.0", "true", "yes", "harmful", "hateful", "toxic", "offensive"), 1),
+    "有害": 1,
 }
 
 
@@ -433,7 +434,8 @@ def _name(image: str) -> str:
 def _read_label(value: str | int | bool | None, table: Path, number: int) -> int | None:
     if value is None or value == "":
         return None
-    found = _LABELS.get(str(int(value) if isinstance(value, bool) else value).strip().lower())
+    said = str(int(value) if isinstance(value, bool) else value).strip().lower()
+    found = _LABELS.get(re.sub(r"[\s-]+", "_", said))
     if found is None:
         problem = f"unknown label {value!r}"
         raise DataError(table.name, problem, row=number, hint=f"known: {', '.join(_LABELS)}")
