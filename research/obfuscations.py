@@ -24,6 +24,7 @@ from memantics.moderation.examples import Example
 from memantics.moderation.verdict import Verdict
 from research import obfuscations_chinese
 from research.language import divide
+from research.obfuscations_third import THIRD
 
 TEXTS = 60
 KIND = (
@@ -223,7 +224,8 @@ def main() -> int:
     random.Random(5).shuffle(calm)
     calm = calm[: 3 * TEXTS]
     calm = [e for e, own in zip(calm, judge.verdicts(calm), strict=True) if is_missed(own)][:TEXTS]
-    for title, table in (("known", OBFUSCATIONS), ("unseen generators", UNSEEN)):
+    tables = (("known", OBFUSCATIONS), ("unseen generators", UNSEEN), ("third set", THIRD))
+    for title, table in tables:
         total = [0, 0]
         for name, obfuscation in table.items():
             draw = Draw(name)

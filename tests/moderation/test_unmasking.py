@@ -16,7 +16,12 @@ from memantics.moderation.judges import FastJudge
 from memantics.moderation.obfuscation import MOST_READINGS, Undecorated, undecorate, unmask
 from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.subjects import see_example
-from memantics.moderation.unseen_ngrams import UnseenNgrams, count_words, cut_sentences
+from memantics.moderation.unseen_ngrams import (
+    UnseenNgrams,
+    count_words,
+    cut_passages,
+    cut_sentences,
+)
 from memantics.moderation.verdict import SENTENCE_IN_BAND, judge
 
 WORDS = frozenset({"kill", "them", "all", "you", "are", "so", "stupid"})
@@ -53,6 +58,18 @@ WORDS = frozenset({"kill", "them", "all", "you", "are", "so", "stupid"})
         ("k\u20d2ill", "kill", "marks over letters"),
         ("!lla meht llik", "kill them all!", "reversed text"),
         ("you are all so diputs meht", "you are all so stupid them", "reversed text"),
+        ("%256b%2569ll them", "kill them", "percent-encoded letters"),
+        (r"\u006b\u{69}\x6c\U0000006c them", "kill them", "escaped letters"),
+        ("=6B=69=6C=6C =74hem", "kill them", "escaped letters"),
+        (r"\6b \69 \6c \6c  them", "kill them", "escaped letters"),
+        ("ki<b></b>ll th<!-- x -->em", "kill them", "tags in words"),
+        ("k[b]i[/b]ll them", "kill them", "tags in words"),
+        ("ᴋɪʟʟ ᵗʰᵉᵐ 🅰🅻🅻", "kill them all", "full-width or styled letters"),
+        ("|<!|_|_ them", "kill them", "digits for letters"),
+        ("stuuuupid", "stupid", "repeated letters"),
+        ("sooo stupid", "so stupid", "repeated letters"),
+        ("stu-\npid them", "stupid them", "broken words"),
+        ("you are stu\tpid", "you are stupid", "broken words"),
     ],
 )
 def test_a_obfuscation_is_undone_and_named(text: str, plain: str, obfuscation: str) -> None:
@@ -85,6 +102,11 @@ def test_a_obfuscation_is_undone_and_named(text: str, plain: str, obfuscation: s
         "1\ufe0f\u20e3 #\ufe0f\u20e3 love\u2764\ufe0fyou",
         "a \u2260 b, x = \u20ac5",
         "all stops at lla, kill them",
+        r"it\u2019s c:\users\x86, ?page=20&size=50",
+        "<b>kill</b> [i]them[/i] a < b > c",
+        "you so|all /them a/b \\o/ 50|50",
+        "aaah, you're all so",
+        "are all",
         "",
     ],
 )
@@ -194,6 +216,7 @@ def test_sentences_are_cut_where_there_are_several() -> None:
     ]
     assert cut_sentences("one two three") == []
     assert count_words("ok 今天") == 2
+    assert cut_passages("今天天气真好" * 10)[0] == ("今天天气真好" * 5)[:28]
 
 
 @pytest.fixture(scope="module")
@@ -229,6 +252,15 @@ def test_kind_words_around_a_cruel_sentence_do_not_hide_it(detector: Detector) -
     assert padded.label == "harmless"
     assert padded.review.startswith("one sentence is harmful on its own")
     assert (padded.outcome, alone.outcome) == ("review", "harmless")
+
+
+def test_kind_words_without_full_stops_do_not_hide_a_cruel_sentence(detector: Detector) -> None:
+    kind = " ".join(["what a lovely day it is we eat at home with friends"] * 4)
+    text = f"{kind} you are all so stupid i hate every one of you {kind}"
+    padded, alone = detector.verdicts([text, f"{kind} {kind}"], "en")
+    assert (padded.label, padded.outcome) == ("harmless", "review")
+    assert padded.review == "one passage is harmful on its own"
+    assert alone.outcome == "harmless"
 
 
 def test_a_sentence_in_the_review_band_is_not_hidden_by_kind_ones(detector: Detector) -> None:

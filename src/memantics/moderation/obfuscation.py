@@ -7,17 +7,15 @@ result is in the detector's vocabulary.
 
 from __future__ import annotations
 
-import html
 import random
 import re
 import unicodedata
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from html.entities import html5
 from itertools import pairwise
-from urllib.parse import unquote
 
+from memantics.moderation import encodings
 from memantics.moderation.examples import Example
 from memantics.moderation.features import clean, sound_of
 
@@ -146,24 +144,13 @@ _AUGMENTERS: tuple[Callable[[str, Sequence[str], random.Random, _Alike], str], .
 
 MOST_READINGS = 2  # maximum number of versions without decoration that are scored for a text
 _ROUNDS = 4  # maximum depth of nested obfuscations that are undone
-_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
-_ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
-_ESCAPES = frozenset("&<>\"' \xa0")  # HTML exports also escape these characters in ordinary texts
 # Control characters other than white space, and other than the quotation marks of Windows-1252.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x90\x98-\x9f]+")
 _OVERRIDE = re.compile("\u202e([^\u202c-\u202e\\n]*+)\u202c?")
 # Invisible format characters, fillers and variation selectors between letters.
-_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_WIDE = {sign + 0xFEE0: sign for sign in range(ord("!"), ord("~") + 1)}
 _KEYCAP, _KEYS = "\u20e3", frozenset("0123456789#*")
 _HIDDEN = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u3164\uffa0"
 _WORD = re.compile(r"[^\W\d_]+")
-_MIXED = re.compile(r"[^\W_]+")
-# Homoglyphs: Cyrillic, Greek and other letters that look like Latin ones.
-_ALIKE = str.maketrans(
-    "аАвВгеЕзкКмМнНоОрРсСтТуУхХѕЅіІјЈһԁԛԝӏαΑΒεΕΖΗιΙκΚΜνΝοΟρΡτΤυΥΧχɑɡıʟ",
-    "aAbBreE3kKmMhHoOpPcCtTyYxXsSiIjJhdqwlaABeEZHiIkKMvNoOpPtTuYXxagiL",
-)
 # Runs of single characters with one separator between them: k.i.l.l, k i l l, 你 真 笨
 _MARK = r"[ .·•・*_|/\\'`~^+=:,;-]"
 _SPELT = re.compile(rf"(?<![^\W_])[^\W_]({_MARK}{{1,3}})[^\W_](?:\1[^\W_])+(?![^\W_])")
@@ -175,6 +162,23 @@ _LEET = re.compile(
     r"(?<![a-z0-9@$!])[a-z0-9@$!]*(?:[a-z][0-9@$!]|[0-9@$][a-z])[a-z0-9@$!]*(?<![!.])",
     re.IGNORECASE,
 )
+# Letters drawn with several signs: |< for k. The longest come first.
+_DRAWN = (
+    ("\\/\\/", "w"), ("/\\/\\", "m"), ("|\\/|", "m"), ("|\\|", "n"), ("|_|", "u"), ("|-|", "h"),
+    ("|<", "k"), ("|)", "d"), ("|3", "b"), ("|2", "r"), ("|=", "f"), ("|_", "l"), ("/\\", "a"),
+    ("\\/", "v"), ("()", "o"), ("><", "x"),
+)  # fmt: skip
+_DRAWINGS = dict(_DRAWN)
+_DRAWING = re.compile("|".join(map(re.escape, _DRAWINGS)))
+_NO_U = re.compile("|".join(re.escape(signs) for signs in _DRAWINGS if signs != "|_|"))  # |_|_: ll
+_TOKEN = re.compile(r"\S+")
+_TAGS = re.compile(
+    r"(?<=[^\W\d_])(?:<!--[^>]{0,80}-->|</?[A-Za-z][^<>]{0,80}>"
+    r"|\[/?(?:b|i|u|s|url|img|size|color|code|quote|spoiler)(?:=[^\[\]]{0,80})?\])++(?=[^\W\d_])"
+)
+_REPEATED = re.compile(r"([^\W\d_])\1{2,}")
+_BROKEN = re.compile(r"(?<![\w'’-])([^\W\d_]+)-?[ \t\n](?=([^\W\d_]+)(?![\w'’-]))")
+_SHORTEST = 5  # minimum letters of a word that was broken
 _DIGITS = str.maketrans("0134578@$!", "oieastbasi")
 _ELSE = str.maketrans("01345@$!", "olgasasl")
 _NOTHING: frozenset[str] = frozenset()
@@ -310,47 +314,18 @@ def _split_words(joined: str, known: Container[str]) -> str:
     return " ".join(piece for piece, _ in reversed(pieces))
 
 
-def _decode(text: str, _known: Container[str]) -> str:
-    """Decode percent-encoded runs that are valid UTF-8, and single letters next to letters."""
-
-    def read(found: re.Match[str]) -> str:
-        try:
-            said = unquote(found.group(), errors="strict")
-        except UnicodeDecodeError:
-            return found.group()
-        if not said.isprintable():
-            return found.group()
-        if len(found.group()) == 3:
-            before, after = text[: found.start()][-1:], text[found.end() : found.end() + 1]
-            inside = before.isalpha() or (after.isalpha() and not before.isdigit())
-            return said if inside and said.isalpha() else found.group()
-        return said
-
-    return _PERCENT.sub(read, text) if "%" in text else text
-
-
-def _read_entities(text: str, _known: Container[str]) -> str:
-    """Replace HTML entities by their characters, twice for double encoding.
-
-    Entities of the characters that exports escape are left alone if the text has no others.
-    """
-    if "&" not in text:
-        return text
-    said: set[str] = set()
-
-    def read(found: re.Match[str]) -> str:
-        name = found.group()
-        sign = html.unescape(name) if name[1] == "#" else html5.get(name[1:], name)
-        said.add(sign if sign != name else "&")
-        return sign
-
-    plain = _ENTITY.sub(read, _ENTITY.sub(read, text))
-    return text if said <= _ESCAPES else plain
-
-
 def _drop_controls(text: str, known: Container[str]) -> str:
     """Remove control characters; those between two known words become a space."""
     return _drop_between(text, known, _CONTROL)
+
+
+def _drop_tags(text: str, known: Container[str]) -> str:
+    """Remove HTML tags, comments and BBCode inside words; others stay.
+
+    >>> _drop_tags("ki<b>ll</b> k[i]i[/i]ll [b]all[/b]", ())
+    'kill</b> kill [b]all[/b]'
+    """
+    return _drop_between(text, known, _TAGS) if "<" in text or "[" in text else text
 
 
 def _drop_between(text: str, known: Container[str], signs: re.Pattern[str]) -> str:
@@ -434,36 +409,6 @@ def _strip_marks(text: str, _known: Container[str]) -> str:
     return text if len(kept) == len(whole) else "".join(kept)
 
 
-def _narrow(text: str, _known: Container[str]) -> str:
-    """Convert full-width, mathematical and circled letters and digits to plain ones."""
-    if text.isascii():
-        return text
-    plain = "".join(map(_narrow_sign, text))
-    # Full-width punctuation is ordinary in Chinese texts, but not after full-width letters.
-    return plain if plain == text or _HAN.search(plain) else plain.translate(_WIDE)
-
-
-@lru_cache(maxsize=65536)
-def _narrow_sign(sign: str) -> str:
-    if sign.isascii():
-        return sign
-    plain = unicodedata.normalize("NFKC", sign)
-    return plain if plain.isascii() and plain.isalnum() and plain != sign else sign
-
-
-def _replace_alike(text: str, _known: Container[str]) -> str:
-    """Replace homoglyphs in words that also have Latin letters."""
-    if text.isascii():
-        return text
-
-    def read(found: re.Match[str]) -> str:
-        plain = found.group().translate(_ALIKE)
-        latin = any(sign.isascii() and sign.isalpha() for sign in found.group())
-        return plain if latin and plain.isascii() else found.group()
-
-    return _MIXED.sub(read, text)
-
-
 def _join_spelt(text: str, known: Container[str]) -> str:
     """Join letters separated by marks, if the result is in the vocabulary."""
 
@@ -517,7 +462,58 @@ def _read_digits(text: str, known: Container[str]) -> str:
         spellings = (said.translate(_DIGITS), said.translate(_ELSE))
         return next((plain for plain in spellings if plain.lower() in known), said)
 
-    return _LEET.sub(read, text)
+    return _LEET.sub(read, _read_drawings(text, known))
+
+
+def _read_drawings(text: str, known: Container[str]) -> str:
+    """Replace letters drawn with several signs, if that makes a known word.
+
+    >>> _read_drawings("|<ill a |<", {"kill"})
+    'kill a |<'
+    """
+    if not _DRAWING.search(text):
+        return text
+
+    def read(found: re.Match[str]) -> str:
+        for pattern in (_DRAWING, _NO_U):
+            plain = pattern.sub(lambda drawn: _DRAWINGS[drawn.group()], found.group())
+            for one in (plain, plain.translate(_DIGITS), plain.translate(_ELSE)):
+                if plain != found.group() and _has_known_word(one, known):
+                    return one
+        return found.group()
+
+    return _TOKEN.sub(read, text)
+
+
+def _has_known_word(text: str, known: Container[str]) -> bool:
+    return _is_word(max(_WORD.findall(text), key=len, default="").lower(), known)
+
+
+def _shorten(text: str, known: Container[str]) -> str:
+    """Write a letter once or twice that stands three times or more, if that makes a known word."""
+    if not _REPEATED.search(text):
+        return text
+
+    def read(found: re.Match[str]) -> str:
+        said = found.group()
+        if not _REPEATED.search(said) or said.lower() in known:
+            return said
+        spellings = (_REPEATED.sub(r"\1", said), _REPEATED.sub(r"\1\1", said))
+        return next((plain for plain in spellings if plain.lower() in known), said)
+
+    return _WORD.sub(read, text)
+
+
+def _join_broken(text: str, known: Container[str]) -> str:
+    """Join two neighbouring words that make a known word, unless both are words by themselves."""
+
+    def read(found: re.Match[str]) -> str:
+        one, two = (word.lower() for word in found.groups())
+        apart = one in known and two in known
+        whole = len(one + two) >= _SHORTEST and one + two in known
+        return found[1] if whole and not apart else found.group()
+
+    return _BROKEN.sub(read, text)
 
 
 def _turn_back(text: str, known: Container[str]) -> str:
@@ -558,16 +554,20 @@ def _is_reversed(word: str, known: Container[str], least: int) -> bool:
 
 
 _STEPS: tuple[tuple[str, Callable[[str, Container[str]], str]], ...] = (
-    ("percent-encoded letters", _decode),
-    ("HTML entities", _read_entities),
+    ("percent-encoded letters", lambda text, _: encodings.decode_percents(text)),
+    ("HTML entities", lambda text, _: encodings.read_entities(text)),
+    ("escaped letters", lambda text, _: encodings.read_escapes(text)),
+    ("tags in words", _drop_tags),
     ("control characters", _drop_controls),
     ("right-to-left override", _turn_override),
     ("zero-width characters", _drop_hidden),
     ("marks over letters", _strip_marks),
-    ("full-width or styled letters", _narrow),
-    ("homoglyphs", _replace_alike),
+    ("full-width or styled letters", lambda text, _: encodings.narrow(text)),
+    ("homoglyphs", lambda text, _: encodings.replace_alike(text)),
     ("spaced letters", _join_spelt),
     ("marks inside words", _join_pulled),
     ("digits for letters", _read_digits),
+    ("repeated letters", _shorten),
+    ("broken words", _join_broken),
     ("reversed text", _turn_back),
 )

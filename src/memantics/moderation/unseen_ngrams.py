@@ -21,6 +21,8 @@ OUTSIDE_NOTE = "the text differs from the training texts; it needs human review"
 _FEWEST = 2  # minimum document frequency in a detector's vocabulary
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；])|\n+")
+_UNIT = re.compile(r"[\u3400-\u9fff]{1,2}|[^\s\u3400-\u9fff]+")
+PASSAGE = 14  # number of words of a passage
 LONG_SENTENCE = 6  # minimum number of words; in shorter ones a single word dominates the score
 NgramKind = Literal["chars", "phrases"]
 # Names under which the model card stores the limits of the unseen-n-gram rate.
@@ -84,6 +86,26 @@ def cut_sentences(text: str, fewest: int = 3) -> list[str]:
     parts = [part for part in _SENTENCE.split(text) if part.strip()]
     long = [part for part in parts if count_words(part) >= fewest]
     return long if len(parts) > 1 else []
+
+
+def cut_passages(text: str) -> list[str]:
+    """Cut each long sentence into overlapping passages of 14 words; empty if none is long.
+
+    A harmful sentence among harmless words without full stops has no sentence of its own.
+
+    >>> long = "so it is all gone " * 6
+    >>> cut_passages("so it is"), [len(one.split()) for one in cut_passages(long)]
+    ([], [14, 14, 14, 14])
+    """
+    found: list[str] = []
+    for sentence in _SENTENCE.split(text):
+        spans = [unit.span() for unit in _UNIT.finditer(sentence)]
+        if len(spans) < 2 * PASSAGE:
+            continue
+        starts = range(0, len(spans) - PASSAGE, PASSAGE // 2)
+        ends = [*(start + PASSAGE for start in starts), len(spans)]
+        found += [sentence[spans[end - PASSAGE][0] : spans[end - 1][1]] for end in ends]
+    return found
 
 
 def count_words(text: str) -> int:

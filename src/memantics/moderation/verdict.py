@@ -36,6 +36,7 @@ from memantics.moderation.unseen_ngrams import (
     LONG_SENTENCE,
     OUTSIDE_NOTE,
     count_words,
+    cut_passages,
     cut_sentences,
 )
 
@@ -49,6 +50,7 @@ HARMLESS: Final = "harmless"
 REVIEW: Final = "review"
 WHOLE_NOTE = "harmful with the text around its caption"
 SENTENCE_IN_BAND: Final = "one sentence is in the review band on its own"
+PASSAGE_IN_BAND: Final = "one passage is in the review band on its own"
 _REASONS = 6  # maximum number of attributions per verdict
 _SHOWN = 200  # maximum number of characters of a text that notes show
 
@@ -334,12 +336,12 @@ def choose_gravest(verdicts: Sequence[Verdict]) -> Verdict:
 class _Part:
     """A part of a harmless text that is scored on its own.
 
-    ``sentence`` is False for a whole text without its decoration; ``kinds`` are the kinds of
-    decoration that were removed.
+    ``what`` is a sentence, a passage of a long sentence, or the whole text without its decoration;
+    ``kinds`` are the kinds of decoration that were removed.
     """
 
     text: str
-    sentence: bool
+    what: Literal["sentence", "passage", "text"] = "sentence"
     kinds: tuple[str, ...] = ()
 
     def explain(self, band: Band) -> str:
@@ -347,11 +349,13 @@ class _Part:
         if band == "allow":
             return ""
         if self.kinds:
-            what = "one sentence" if self.sentence else "the text"
+            what = "the text" if self.what == "text" else f"one {self.what}"
             return f"{what} without decoration is not harmless ({', '.join(self.kinds)})"
         if band == "block":
-            return "one sentence is harmful on its own"
+            return f"one {self.what} is harmful on its own"
         # Short harmless sentences are often in the review band: docs/research/obfuscation.md.
+        if self.what == "passage":
+            return PASSAGE_IN_BAND
         return SENTENCE_IN_BAND if count_words(self.text) >= LONG_SENTENCE else ""
 
 
@@ -375,9 +379,9 @@ def _look_inside(
     }
     asked = [
         # A sentence is scored by its words alone, as if the image did not exist.
-        Example("", part.text)
-        if part.sentence
-        else replace(subjects[place].example, text=part.text)
+        replace(subjects[place].example, text=part.text)
+        if part.what == "text"
+        else Example("", part.text)
         for place, parts in cut.items()
         for part in parts
     ]
@@ -392,23 +396,24 @@ def _look_inside(
 
 def _rank_reason(reason: str) -> int:
     """Order reasons: harmful sentences first, then decoration, then doubtful sentences."""
-    return 2 if reason == SENTENCE_IN_BAND else int("decoration" in reason)
+    return 2 if reason in (SENTENCE_IN_BAND, PASSAGE_IN_BAND) else int("decoration" in reason)
 
 
 def _list_parts(detector: OpenDetector, text: str) -> list[_Part]:
-    """List the parts of a text to score: sentences and versions without decoration."""
+    """List the parts of a text to score: sentences, passages, and versions without decoration."""
     measure = detector.unseen_ngram_rate
     own = undecorate(text, detector.words, None if measure is None else measure.measure)
-    whole = [_Part(reading, sentence=False, kinds=own.kinds) for reading in own.readings]
+    whole = [_Part(reading, "text", own.kinds) for reading in own.readings]
     # Neural networks are too slow to score each sentence.
     if detector.fast is None:
         return whole
     known = cut_sentences(text)
     bare = [one for reading in own.readings for one in cut_sentences(reading) if one not in known]
     return [
-        *(_Part(one, sentence=True) for one in known),
+        *map(_Part, known),
+        *(_Part(one, "passage") for one in cut_passages(text)),
         *whole,
-        *(_Part(one, sentence=True, kinds=own.kinds) for one in dict.fromkeys(bare)),
+        *(_Part(one, kinds=own.kinds) for one in dict.fromkeys(bare)),
     ]
 
 
