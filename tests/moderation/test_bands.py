@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from memantics.moderation.examples import Example
 from memantics.moderation.fast import Prediction
 from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.subjects import Subject
-from memantics.moderation.verdict import judge
+from memantics.moderation.verdict import NO_NUMBER, judge
 
 RANK = ("allow", "review", "block")
 OUTCOMES = {"harmless": "allow", "review": "review", "harmful": "block"}
@@ -109,3 +110,21 @@ def test_a_short_english_threat_is_scored_whatever_its_language_seems_to_be(
     assert verdict.status == "scored"
     assert verdict.probability is not None
     assert verdict.language == "en" or "may be in" in verdict.review
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("text", ["今天天气真好", "\x00\u200b", "kill\u200b all jews"])
+def test_a_value_that_is_no_number_goes_to_people(value: float, text: str) -> None:
+    machine: Any = FixedScore(value)
+    scorer: Any = SimpleNamespace(
+        machine=machine, words=(), languages=("en", "zh"), point=OperatingPoint(0.5),
+        version="fixed@0", note="", needs_image=False, unseen_ngram_rate=None,
+        match_list=None, fast=None, reads=lambda example: bool(example.text),
+    )  # fmt: skip
+    whole = Subject(Example("m", text), image=True, text=f"{text} and more")
+    for subject in (Subject(Example("m", text)), whole):
+        (verdict,) = judge(scorer, [subject])
+        assert (verdict.status, verdict.outcome) == ("not_scored", "review")
+        assert verdict.probability is None
+        reason = NO_NUMBER if text != "\x00\u200b" else verdict.review
+        assert verdict.review == verdict.reason == reason != ""

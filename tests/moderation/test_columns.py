@@ -16,6 +16,7 @@ from memantics.moderation.examples import find_columns, read_examples
 from memantics.moderation.review_reasons import IMAGE_MISSING
 from memantics.moderation.scale.sources import read_sources
 from memantics.moderation.scale.tables import find_columns as find_table_columns
+from memantics.moderation.scale.tables import read_header
 from memantics.moderation.screen import ScreenSettings, screen
 from tests.moderation.commands import run
 from tests.moderation.samples import make_examples
@@ -24,13 +25,38 @@ from tests.scale.inline import InlineEngine
 HEADER = ("post_id", "caption", "image", "label", "created_at")
 
 
-def write_posts(path: Path, header: tuple[str, ...] = HEADER, count: int = 80) -> Path:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
+def write_posts(
+    path: Path,
+    header: tuple[str, ...] = HEADER,
+    count: int = 80,
+    labels: tuple[str, str] = ("benign", "hateful"),
+    form: tuple[str, str] = ("utf-8", ","),
+) -> Path:
+    with path.open("w", encoding=form[0], newline="") as file:
+        rows = csv.writer(file, delimiter=form[1])
         rows.writerow(header)
         for e in make_examples(count):
-            rows.writerow((f"p{e.id}", e.text, "", ("benign", "hateful")[e.label or 0], "2026-10"))
+            rows.writerow((f"p{e.id}", e.text, "", labels[e.label or 0], "2026-10"))
     return path
+
+
+@pytest.mark.parametrize(
+    ("header", "labels"),
+    [
+        (HEADER, ("not hateful", "hateful")),
+        (HEADER, ("0.0", "1.0")),
+        (("编号", "文案", "图片", "标签", "时间"), ("无害", "有害")),
+    ],
+)
+def test_training_and_screening_read_one_table_with_semicolons(
+    tmp_path: Path, header: tuple[str, ...], labels: tuple[str, str]
+) -> None:
+    path = write_posts(tmp_path / "posts.csv", header, 8, labels, ("utf-8-sig", ";"))
+    found = read_examples(path)
+    assert [e.label for e in found.examples] == [e.label for e in make_examples(8)]
+    screened = [(ref.id, ref.text) for ref in read_sources([path])]
+    assert screened == [(e.id, e.text) for e in found.examples]
+    assert read_header(path) == list(header)
 
 
 def test_usual_names_are_recognised_and_others_ignored(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from memantics.moderation.subjects import (
     explain_not_scored,
 )
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
-from memantics.moderation.verdict import PASSAGE_IN_BAND, SENTENCE_IN_BAND
+from memantics.moderation.verdict import NO_NUMBER, PASSAGE_IN_BAND, SENTENCE_IN_BAND
 
 LONG = "a" * (MOST_TEXT + 1)
 REASONS = [
@@ -44,6 +44,7 @@ REASONS = [
     SENTENCE_IN_BAND,
     "one passage is harmful on its own",
     PASSAGE_IN_BAND,
+    NO_NUMBER,
     "one sentence without decoration is not harmless (symbols inside words)",
     "the text without decoration is not harmless (letters pulled apart, reversed order)",
     "the text without decoration is not harmless (symbols inside words, reversed words)",

@@ -17,7 +17,7 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.files import open_regular, open_regular_text
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-_SAMPLE = 1 << 16
+SAMPLE = 1 << 16  # characters from which the delimiter of a table is detected
 _RUN = re.compile("([\x80-\U0010ffff]+)")
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -59,10 +59,11 @@ def detect_form(path: Path, delimiter: str = "", encoding: str = "") -> Separate
         return Separated(delimiter, encoding)
     with open_regular_text(path, encoding, newline="") as file:
         try:
-            text = file.read(_SAMPLE)
+            text = file.read(SAMPLE)
         except UnicodeError as error:
             raise DataError(path.name, str(error), hint="save it as UTF-8") from error
-    return Separated(_detect_delimiter(text, path), encoding)
+    usual = "\t" if path.suffix.lower() == ".tsv" else ","
+    return Separated(detect_delimiter(text, usual, whole=len(text) < SAMPLE), encoding)
 
 
 def _detect_encoding(path: Path) -> str:
@@ -123,15 +124,21 @@ def _is_common(character: str) -> bool:
         return False
 
 
-def _detect_delimiter(text: str, path: Path) -> str:
-    """Return the delimiter that cuts the first rows into the same number of cells, the most."""
+def detect_delimiter(text: str, usual: str, *, whole: bool) -> str:
+    r"""Return the delimiter that cuts the first rows into the same number of cells, the most.
+
+    ``usual`` is that of the file name; it is returned if no delimiter fits. ``whole`` tells that
+    the last row of the text is complete.
+
+    >>> detect_delimiter("id;text\n1;so, it is\n", ",", whole=True)
+    ';'
+    """
     found: dict[str, int] = {}
     for mark in DELIMITERS:
         try:
             rows = list(csv.reader(io.StringIO(text), delimiter=mark))[:50]
         except csv.Error:
             continue
-        whole = len(text) < _SAMPLE
         widths = [len(row) for row in (rows if whole or len(rows) < 3 else rows[:-1]) if row]
         if widths and widths[0] > 1:
             # A broken row must not decide, so most rows count.
@@ -139,12 +146,10 @@ def _detect_delimiter(text: str, path: Path) -> str:
             if same * 2 > len(widths):
                 found[mark] = widths[0]
     if not found:
-        return "\t" if path.suffix.lower() == ".tsv" else ","
+        return usual
     best = max(found.values())
     marks = [mark for mark, width in found.items() if width == best]
-    if len(marks) > 1 and path.suffix.lower() == ".tsv" and "\t" in marks:
-        return "\t"
-    return marks[0]
+    return "\t" if usual == "\t" in marks else marks[0]
 
 
 def read_separated(

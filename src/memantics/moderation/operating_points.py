@@ -230,12 +230,15 @@ class OperatingPoint:
     def band(self, probability: float) -> Band:
         """Return the band of a probability.
 
-        Both ends of a review range belong to it; the threshold belongs to the block band.
+        Both ends of a review range belong to it; the threshold belongs to the block band. A value
+        that is no number needs review.
 
         >>> point = OperatingPoint(0.9, (0.3, 0.5))
-        >>> [point.band(probability) for probability in (0.29, 0.3, 0.5, 0.86, 0.9)]
-        ['allow', 'review', 'review', 'review', 'block']
+        >>> [point.band(probability) for probability in (0.29, 0.3, 0.5, 0.86, 0.9, math.nan)]
+        ['allow', 'review', 'review', 'review', 'block', 'review']
         """
+        if not math.isfinite(probability):
+            return "review"
         value = settle(probability)
         if self.review_range is None:
             return "block" if self.is_harmful(probability) else "allow"

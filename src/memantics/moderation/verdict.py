@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from memantics.core.language import understand
 from memantics.core.result import Result
 from memantics.core.tables import make_schema
+from memantics.core.text import drop_unseen
 from memantics.moderation.examples import Example
 from memantics.moderation.fast import Prediction
 from memantics.moderation.judges import OpenDetector
@@ -50,6 +52,7 @@ HARMLESS: Final = "harmless"
 REVIEW: Final = "review"
 WHOLE_NOTE = "harmful with the text around its caption"
 SENTENCE_IN_BAND: Final = "one sentence is in the review band on its own"
+NO_NUMBER: Final = "the detector returned no number as the probability"
 PASSAGE_IN_BAND: Final = "one passage is in the review band on its own"
 _REASONS = 6  # maximum number of attributions per verdict
 _SHOWN = 200  # maximum number of characters of a text that notes show
@@ -221,7 +224,11 @@ def _judge(
     first = detector.machine.predict(plain) if said is None else [said[place] for place in ready]
     seen = dict(zip(masked, detector.machine.predict([*shown.values()]), strict=True))
     for place, prediction in zip(ready, first, strict=True):
-        worst = max(prediction, seen.get(place, prediction), key=lambda one: one.probability)
+        pair = (prediction, seen.get(place, prediction))
+        if not all(math.isfinite(one.probability) for one in pair):
+            found[place] = _miss(found[place])
+            continue
+        worst = max(pair, key=lambda one: one.probability)
         if point.homophones and not point.is_harmful(worst.probability):
             example = replace(subjects[place].example, text=read[place].text)
             worst, found[place] = _listen(detector, worst, found[place], example)
@@ -235,6 +242,11 @@ def _judge(
     found = _look_inside(detector, subjects, found, texts, point)
     pairs = zip(subjects, found, strict=True)
     return [_apply_match(detector, subject, verdict) for subject, verdict in pairs]
+
+
+def _miss(known: Verdict) -> Verdict:
+    """Return the verdict if the detector returns a value that is no number, which a network may."""
+    return replace(known, status="not_scored", reason=NO_NUMBER, review=NO_NUMBER)
 
 
 def _listen(
@@ -276,6 +288,8 @@ def _judge_whole(
     said = detector.machine.predict([*more.values()]) if more else ()
     for (place, example), prediction in zip(more.items(), said, strict=True):
         known = found[place]
+        if not math.isfinite(prediction.probability):
+            found[place] = replace(known, review=known.review or NO_NUMBER)
         if prediction.probability > (known.probability or 0.0):
             whole = _decide(detector, looked[place], prediction, point, example.text)
             if point.band(prediction.probability) != point.band(known.probability or 0.0):
@@ -456,6 +470,8 @@ def _look(
     """Make the verdict before scoring; its status is ``scored`` if the text can be scored."""
     example, image = subject.example, subject.image
     text, learnt = example.text.strip(), detector.languages
+    if detector.machine.reads_texts and not drop_unseen(unmasked.text).strip():
+        text = ""  # of invisible characters alone
     read = understand(unmasked.text.strip(), learnt, subject.language)
     obfuscation = ", ".join(unmasked.obfuscations)
     plain = (

@@ -21,7 +21,7 @@ from memantics.core.data import inside
 from memantics.core.errors import DataError, InputError, MemanticsError
 from memantics.core.files import check_regular, open_regular
 from memantics.core.ids import find_id_fault, normalise_id
-from memantics.core.separated import long_cells
+from memantics.core.separated import SAMPLE, detect_delimiter, long_cells
 from memantics.core.text import escape_surrogates
 from memantics.moderation.columns import TableColumns
 from memantics.moderation.scale.records import Ref
@@ -82,13 +82,14 @@ def read_table(path: Path, columns: TableColumns) -> Iterator[Ref]:
     if ending == PARQUET:
         yield from _read_parquet(path, columns)
         return
+    mark = _find_delimiter(path)
     with _unpack(path) as file:
         try:
             if ending == LINES:
                 yield from read_lines(file, path, columns)
             else:
                 text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
-                yield from _read_separated(text, path, columns, SEPARATORS[ending])
+                yield from _read_separated(text, path, columns, mark)
         except _DAMAGED as error:
             fault = f"{path.name} is damaged: the rest is skipped; copy it again ({error})"
             yield Ref(show_name(path), fault=fault)
@@ -104,6 +105,20 @@ def _unpack(path: Path) -> Iterator[IO[bytes]]:
     unpack = _UNPACK.get(path.suffix.lower())
     with given, unpack(given, "rb") if unpack else given as file:
         yield file
+
+
+def _find_delimiter(path: Path) -> str:
+    """Return the delimiter of a table of separated values, found in its first rows."""
+    usual = SEPARATORS.get(find_format(path), "")
+    if not usual:
+        return ""
+    try:
+        with _unpack(path) as file:
+            lines = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+            text = lines.read(SAMPLE)
+    except (*_DAMAGED, OSError):
+        return usual
+    return detect_delimiter(text, usual, whole=len(text) < SAMPLE)
 
 
 def read_header(path: Path) -> list[str]:
@@ -126,7 +141,7 @@ def read_header(path: Path) -> list[str]:
         if find_format(path) == LINES:
             row = orjson.loads(first)
             return [*row] if isinstance(row, dict) else []
-        mark = SEPARATORS[find_format(path)]
+        mark = _find_delimiter(path)
         return next(csv.reader([first.decode("utf-8", "replace")], delimiter=mark), [])
     except (ValueError, csv.Error):
         return []
