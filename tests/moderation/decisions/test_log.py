@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -603,6 +604,33 @@ def test_statements_of_reasons_fit_the_schema_and_hold_no_personal_data(tmp_path
     ):  # fmt: skip
         with pytest.raises(ValueError, match="validation error"):
             dsa.StatementOfReasons.model_validate({**good, name: value})
+
+
+def test_no_language_clock_or_policy_text_stops_the_export(tmp_path: Path) -> None:
+    now = [1_000_000.0]
+    rule = "Ask mods@forum.example or +49 30 1234567 about turnips."
+    told = replace(FORUM, clauses=(replace(FORUM.clauses[0], rule={"en": rule}),))
+    named: dict[str, object] = {"policy": told.name, "policy_sha256": told.digest}
+    with DecisionLog(tmp_path / "log.db", clock=lambda: now[0]) as log:
+        for place, language in enumerate(("??", "1x", "µß", "zh-Hant", "english")):
+            one = make_decision(content_id=f"p{place}", language=language, **named)
+            cases.record_decision(log, one)
+        allowed = make_decision(verdict="allowed", band="allow", clause="none", **named)
+        name = cases.record_decision(log, allowed).id
+        cases.record_appeal(log, name)
+        now[0] -= 86_400 * 3
+        cases.record_outcome(log, name, clause="1", reviewer="reviewer-2", policy=told)
+        assert list(find_faults(log)) == []
+        *said, last = export(log, tmp_path / "dsa", told)
+    assert [one.get("content_language") for one in said] == [None, None, None, "ZH", None]
+    assert last["content_date"] == last["application_date"] == "1970-01-12"
+    text = "Ask [removed] or [removed] about turnips."
+    assert {one["incompatible_content_explanation"] for one in said} == {text}
+    # A time before the appeal is no time to decide.
+    assert [one.hours for one in summarise_decisions(str(tmp_path / "log.db")).clauses] == [
+        None,
+        None,
+    ]
 
 
 def export(log: DecisionLog, folder: Path, *policies: Policy) -> list[dict[str, object]]:

@@ -34,6 +34,8 @@ _COUNTRIES = frozenset(
     }
 )
 _REVIEWED = "A reviewer decided that the content is harmful; no clause of a policy was applied"
+_LANGUAGE = re.compile(r"[A-Z]{2}")
+_REMOVED = "[removed]"  # in place of an address or number that a policy contains
 _PERSONAL = re.compile(r"\S+@\S+\.\S+|\+\d[\d ()/-]{7,}\d")
 
 
@@ -158,16 +160,17 @@ def make_statement(
     detected = _is_detected(case)
     level = "FULLY" if automated else "PARTIALLY" if detected else "NOT_AUTOMATED"
     decided_at = case.outcome.at if appealed and case.outcome is not None else decision.at
+    decided_at = max(decided_at, decision.at)  # a clock may have been set back
     language = decision.language.partition("-")[0].upper()
     return StatementOfReasons.model_validate(
         {
             "decision_visibility": [visibility],
             "decision_ground": "DECISION_GROUND_INCOMPATIBLE_CONTENT",
-            "incompatible_content_ground": ground,
-            "incompatible_content_explanation": explanation,
+            "incompatible_content_ground": _PERSONAL.sub(_REMOVED, ground),
+            "incompatible_content_explanation": _PERSONAL.sub(_REMOVED, explanation),
             "category": _PREFIX + category,
             "content_type": [f"CONTENT_TYPE_{decision.content_type.upper()}"],
-            "content_language": language if len(language) == 2 else None,
+            "content_language": language if _LANGUAGE.fullmatch(language) else None,
             "content_date": _show_day(decision.at),
             "application_date": _show_day(decided_at),
             "decision_facts": _list_facts(case)[:LONGEST_FACTS],

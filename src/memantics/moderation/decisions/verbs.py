@@ -315,6 +315,7 @@ def _count(name: str, cases: Sequence[DecisionCase]) -> ClauseDecisions:
         for case in resolved
         if case.outcome is not None and case.appeal is not None
     ]
+    waits = [hours for hours in waits if hours >= 0]  # not if the clock was set back in between
     return ClauseDecisions(
         name,
         len(cases),
