@@ -45,7 +45,7 @@ def write_posts(
     [
         (HEADER, ("not hateful", "hateful")),
         (HEADER, ("0.0", "1.0")),
-        (("编号", "文案", "图片", "标签", "时间"), ("无害", "有害")),
+        (("编号", "文本", "图片", "标签", "时间"), ("无害", "有害")),
     ],
 )
 def test_training_and_screening_read_one_table_with_semicolons(

@@ -18,7 +18,7 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("id", "post_id", "meme_id", "image_id", "item_id", "uid", "__key__", "编号", "帖子编号"),
     "text": (
         "text", "caption", "ocr_text", "ocr", "content", "message", "body", "txt",
-        "文本", "文案", "内容",
+        "文本", "图中文字", "内容",
     ),
     "label": ("label", "harmful", "hateful", "is_harmful", "is_hateful", "toxic", "标签"),
     "image": (

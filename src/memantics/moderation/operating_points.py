@@ -231,7 +231,7 @@ class OperatingPoint:
         """Return the band of a probability.
 
         Both ends of a review range belong to it; the threshold belongs to the block band. A value
-        that is no number needs review.
+        that is not a number needs review.
 
         >>> point = OperatingPoint(0.9, (0.3, 0.5))
         >>> [point.band(probability) for probability in (0.29, 0.3, 0.5, 0.86, 0.9, math.nan)]
