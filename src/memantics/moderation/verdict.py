@@ -245,7 +245,7 @@ def _judge(
 
 
 def _miss(known: Verdict) -> Verdict:
-    """Return the verdict if the detector returns a value that is not a number, which a network may."""
+    """Return the verdict for a value that is not a number, which a network may return."""
     return replace(known, status="not_scored", reason=NO_NUMBER, review=NO_NUMBER)
 
 
