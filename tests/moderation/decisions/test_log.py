@@ -613,9 +613,9 @@ def test_no_language_clock_or_policy_text_stops_the_export(tmp_path: Path) -> No
     named: dict[str, object] = {"policy": told.name, "policy_sha256": told.digest}
     with DecisionLog(tmp_path / "log.db", clock=lambda: now[0]) as log:
         for place, language in enumerate(("??", "1x", "µß", "zh-Hant", "english")):
-            one = make_decision(content_id=f"p{place}", language=language, **named)
+            one = make_decision("a post", content_id=f"p{place}", language=language, **named)
             cases.record_decision(log, one)
-        allowed = make_decision(verdict="allowed", band="allow", clause="none", **named)
+        allowed = make_decision("b", verdict="allowed", band="allow", clause="none", **named)
         name = cases.record_decision(log, allowed).id
         cases.record_appeal(log, name)
         now[0] -= 86_400 * 3
