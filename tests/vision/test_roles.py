@@ -125,14 +125,34 @@ def test_a_plate_is_scene_however_large_it_is(text: str, plate: bool) -> None:
 )  # fmt: skip
 def test_letters_far_apart_are_tiles(title: tuple[int, int], wide: int, tiles: bool) -> None:
     """In line heights, and beside the likeliest line; alone, or of three letters, not."""
-    caption = replace(TITLE, box=(title[0], 10, title[1], 70))
-    for text in ("东南西北", "N O W A Y S U P"):
+    caption = replace(TITLE, text=19 * "b", box=(title[0], 10, title[1], 70))
+    for text in ("东南西北", "n o b a y s u p"):
         line = TextLine(text, (60, 150, 60 + wide, 250))
         said = choose_roles([caption, line], [0.9, 0.8], 400, 0.1)[1]
         assert (said.role, said.probability) == (("scene", 0.9) if tiles else ("caption", 0.8))
         assert choose_roles([line], [0.8], 400, 0.1)[0].role == "caption"
     few = TextLine("东南西", (60, 150, 60 + wide, 250))
     assert choose_roles([caption, few], [0.9, 0.8], 400, 0.1)[1].role == "caption"
+
+
+@pytest.mark.parametrize(
+    ("text", "box", "tiles"),
+    [
+        ("summer", (347, 175, 464, 201), False),  # wide letters, none of them long
+        ("ME SO SAD", (222, 175, 415, 215), False),
+        ("GO AHEAD SAY ZOOM MEETING", (92, 175, 548, 205), False),
+        ("QWERTY", (60, 175, 360, 215), True),
+        ("s u m m e r", (60, 175, 300, 201), True),
+    ],
+)
+def test_wide_letters_are_not_far_apart(
+    text: str, box: tuple[int, int, int, int], tiles: bool
+) -> None:
+    """Boxes as the OCR found them on drawn memes; keys and tiles have more room between letters."""
+    caption = TextLine("making plans for", (291, 138, 519, 174))
+    line = TextLine(text, box)
+    said = choose_roles([caption, line], [0.99, 0.9], 520, 0.1)[1]
+    assert said.role == ("scene" if tiles else "caption")
 
 
 def test_a_clock_time_of_the_captions_size_is_none() -> None:

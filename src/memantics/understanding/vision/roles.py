@@ -47,6 +47,12 @@ _WIDE = 0x2E7F  # characters above this code point are as wide as high
 # Minimum distance of letters on tiles or keys in a row: in line heights, and relative to the most
 # probable caption.
 _APART, _FARTHER, _ROW = 1.15, 1.4, 4
+# Widths of Latin characters relative to a letter such as "n", for letters on tiles; the height of a
+# line without long letters ("summer") is this proportion of that of other lines.
+_WIDTHS = dict.fromkeys("mwMW", 1.6) | dict.fromkeys("fijlrtI.,:;!'|", 0.6)
+_CAPITAL, _SPACE, _FLAT = 1.35, 0.55, 0.72
+_WORD_GAP = re.compile(r"(?<=\w\w) (?=\w\w)")
+_SHORT_LETTERS = re.compile(r"[acemnorsuvwxz .,]+")
 _LETTER = re.compile(r"[^\W\d_]")
 # Pattern of number plates: short runs of letters with digits, but no year at the end.
 _PLATE = re.compile(
@@ -199,8 +205,21 @@ def choose_roles(
 
 
 def _measure_gap(line: TextLine) -> float:
-    """Return the distance of a wide letter to the next one, in line heights."""
-    return 2 * _measure_pitch(line) / max(1, measure_thickness(line))
+    """Return the distance of a wide letter to the next one, in line heights.
+
+    Latin characters count by their usual width, so that capitals and "m" are not far apart.
+    """
+    units = _SPACE * len(_WORD_GAP.findall(line.text))
+    for char in line.text:
+        if ord(char) > _WIDE:
+            units += 2
+        elif not char.isspace():
+            units += _WIDTHS.get(char, _CAPITAL if char.isupper() else 1)
+    high = max(1, measure_thickness(line))
+    if _SHORT_LETTERS.fullmatch(line.text):
+        high /= _FLAT
+    long = max(line.box[2] - line.box[0], line.height)
+    return 2 * max(1, long) / max(1, units) / high
 
 
 def _tell_at_once(line: TextLine, tallest: int, height: int, gap: float) -> TextRole | None:
