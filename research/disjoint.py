@@ -1,19 +1,20 @@
 """Whether locked test sets are disjoint from development sets: ``python -m research.disjoint``.
 
 For each data set it counts locked memes that share their group, their caption or nearly their
-caption with a development meme, and for PunMemeCN locked images that are nearly equal to a
-development image. Two captions are near if the Jaccard similarity of their character trigrams is at
-least 0.6. Captions are compared without case, signs and traditional forms.
+caption with a development meme. For PunMemeCN it also counts locked homophone puns with a known
+reading, and locked images that are nearly equal to a development image. Two captions are near if
+the Jaccard similarity of their character trigrams is at least 0.6. Captions are compared without
+case, signs and traditional forms.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from memantics.core.images import decode
+from memantics.metrics.grouping import find_near_duplicates
 from memantics.understanding.vision.hashes import hash_image
 from research.data import read_emotions, read_harm, read_hateful, read_puns
 from research.protocol import DATA, is_in_test_set
@@ -21,7 +22,6 @@ from research.roles import clean
 from research.studies.classifiers import read_label
 
 NEAR = 0.6
-_FREQUENT = 400  # trigrams of more captions do not propose pairs
 _SHORTEST = 4
 _BITS = 10  # maximum distance of two image hashes of 64 bits
 
@@ -67,30 +67,35 @@ def compare(data: str, rows: Sequence[Captioned]) -> Overlap:
     locked = [row for row in rows if is_in_test_set(data, row.group)]
     others = [row for row in rows if not is_in_test_set(data, row.group)]
     known = {row.caption for row in others}
-    tables = [_cut(row.caption) for row in others]
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, table in enumerate(tables):
-        for gram in table:
-            places[gram].append(place)
     same = [row.id for row in locked if row.caption and row.caption in known]
-    near = []
-    for row in locked:
-        grams = _cut(row.caption)
-        if row.caption in known or len(row.caption) < _SHORTEST:
-            continue
-        shared = Counter(
-            place
-            for gram in grams
-            if len(places[gram]) < _FREQUENT
-            for place in places[gram]
-            if len(others[place].caption) >= _SHORTEST
-        )
-        if any(
-            count / len(grams | tables[place]) >= NEAR for place, count in shared.most_common(5)
-        ):
-            near.append(row.id)
+    rest = [row for row in locked if row.caption not in known and len(row.caption) >= _SHORTEST]
+    found = find_near_duplicates(
+        [row.caption for row in rest],
+        [row.caption for row in others if len(row.caption) >= _SHORTEST],
+        NEAR,
+        _cut,
+    )
+    near = [row.id for row, other in zip(rest, found, strict=True) if other is not None]
     groups = {row.group for row in locked} & {row.group for row in others}
     return Overlap(data, len(locked), len(groups), tuple(same), tuple(near))
+
+
+def list_known_readings() -> list[str]:
+    """List locked homophone puns whose intended reading is a development caption or reading."""
+    rows = read_puns()
+    known = {
+        clean(text)
+        for row in rows
+        if not is_in_test_set("punmemecn", row.group)
+        for text in (row.content.caption, row.content.intended)
+        if text
+    }
+    return [
+        row.id
+        for row in rows
+        if row.tags["kind"] == "homophone" and is_in_test_set("punmemecn", row.group)
+        if clean(row.content.intended or "") in known
+    ]
 
 
 def _cut(text: str) -> set[str]:
@@ -123,6 +128,7 @@ def main() -> None:
             *found.same[:3],
             flush=True,
         )
+    print(f"punmemecn: {len(list_known_readings())} locked homophone puns with a known reading")
     pairs = compare_images()
     print(f"punmemecn: {len({one for one, _ in pairs})} locked images near a development image")
     for pair in pairs[:20]:
