@@ -215,7 +215,7 @@ def _measure_gap(line: TextLine) -> float:
             units += 2
         elif not char.isspace():
             units += _WIDTHS.get(char, _CAPITAL if char.isupper() else 1)
-    high = max(1, measure_thickness(line))
+    high = float(max(1, measure_thickness(line)))
     if _SHORT_LETTERS.fullmatch(line.text):
         high /= _FLAT
     long = max(line.box[2] - line.box[0], line.height)
