@@ -17,7 +17,7 @@ from memantics.moderation.examples import Example
 from memantics.moderation.fast import Prediction
 from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.subjects import Subject
-from memantics.moderation.verdict import NO_NUMBER, judge
+from memantics.moderation.verdict import NO_NUMBER, judge, judge_by_all
 
 RANK = ("allow", "review", "block")
 OUTCOMES = {"harmless": "allow", "review": "review", "harmful": "block"}
@@ -112,15 +112,19 @@ def test_a_short_english_threat_is_scored_whatever_its_language_seems_to_be(
     assert verdict.language == "en" or "may be in" in verdict.review
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("text", ["今天天气真好", "\x00\u200b", "kill\u200b all jews"])
-def test_a_value_that_is_no_number_goes_to_people(value: float, text: str) -> None:
-    machine: Any = FixedScore(value)
-    scorer: Any = SimpleNamespace(
-        machine=machine, words=(), languages=("en", "zh"), point=OperatingPoint(0.5),
+def open_fixed(value: float) -> Any:
+    """A detector of English and Chinese that gives every text one probability."""
+    return SimpleNamespace(
+        machine=FixedScore(value), words=(), languages=("en", "zh"), point=OperatingPoint(0.5),
         version="fixed@0", note="", needs_image=False, unseen_ngram_rate=None,
         match_list=None, fast=None, reads=lambda example: bool(example.text),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("text", ["今天天气真好", "\x00\u200b", "kill\u200b all jews"])
+def test_a_value_that_is_no_number_goes_to_people(value: float, text: str) -> None:
+    scorer = open_fixed(value)
     whole = Subject(Example("m", text), image=True, text=f"{text} and more")
     for subject in (Subject(Example("m", text)), whole):
         (verdict,) = judge(scorer, [subject])
@@ -128,3 +132,14 @@ def test_a_value_that_is_no_number_goes_to_people(value: float, text: str) -> No
         assert verdict.probability is None
         reason = NO_NUMBER if text != "\x00\u200b" else verdict.review
         assert verdict.review == verdict.reason == reason != ""
+
+
+@pytest.mark.parametrize(("other", "outcome"), [(0.1, "review"), (0.9, "harmful")])
+def test_a_detector_that_fails_on_a_text_is_not_outvoted_by_a_harmless_verdict(
+    other: float, outcome: str
+) -> None:
+    both = [open_fixed(math.nan), open_fixed(other)]
+    for detectors in (both, both[::-1]):
+        (verdict,) = judge_by_all(detectors, [Subject(Example("m", "a kind text"))])
+        assert (verdict.status, verdict.outcome) == ("scored", outcome)
+        assert verdict.review == (NO_NUMBER if outcome == "review" else "")

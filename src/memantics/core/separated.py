@@ -74,7 +74,7 @@ def _detect_encoding(path: Path) -> str:
             if head.startswith(mark):
                 return name
         file.seek(0)
-        start = file.read(_SAMPLE)
+        start = file.read(SAMPLE)
         if start.count(0) * 10 > len(start):
             # Every second byte of Latin letters is zero in UTF-16.
             hint = "name it: --encoding utf-16-le or --encoding utf-16-be"

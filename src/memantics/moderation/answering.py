@@ -6,6 +6,7 @@ A folder with a model tuned to write intents is opened as that local model.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,6 +29,7 @@ from memantics.moderation.fast import Prediction
 from memantics.moderation.judges import OpenDetector, open_judge
 from memantics.moderation.lora.judging import ADAPTER
 from memantics.moderation.lora.tuning import find_writer
+from memantics.moderation.verdict import NO_NUMBER
 from memantics.understanding.vision.roles import read_image_text
 
 # Names of form fields whose text the detector reads.
@@ -80,7 +82,10 @@ class DetectorModel:
             request.form
         )  # raises Rejected for an unsupported question, before OCR runs
         with self._alone:  # all answers share one set of weights and one OCR reader
-            said = max(self._detector.say(_read(request)), key=lambda one: one.probability)
+            found = self._detector.say(_read(request))
+        if not all(math.isfinite(one.probability) for one in found):
+            raise Rejected(NO_NUMBER)
+        said = max(found, key=lambda one: one.probability)
         verdict = said.name if len(options) == 2 else _name_type(said)
         if verdict not in options:
             raise Rejected(

@@ -77,7 +77,7 @@ def explain_doubts(
     return "; ".join(doubts)
 
 
-def hear_meant(text: str) -> str:
+def find_intended_text(text: str) -> str:
     """Return the intended homophone reading of a Chinese text; empty if there is none."""
     from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import MAX_CHARACTERS, Settings

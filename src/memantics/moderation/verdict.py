@@ -28,8 +28,8 @@ from memantics.moderation.subjects import (
     Subject,
     explain_doubts,
     explain_not_scored,
+    find_intended_text,
     find_match,
-    hear_meant,
     put_pictures,
     see_example,
     widen,
@@ -231,7 +231,7 @@ def _judge(
         worst = max(pair, key=lambda one: one.probability)
         if point.homophones and not point.is_harmful(worst.probability):
             example = replace(subjects[place].example, text=read[place].text)
-            worst, found[place] = _listen(detector, worst, found[place], example)
+            worst, found[place] = _score_homophones(detector, worst, found[place], example)
         verdict = _decide(detector, found[place], worst, point, read[place].text)
         if explain and verdict.flagged:
             example = shown.get(place, subjects[place].example)
@@ -249,12 +249,14 @@ def _miss(known: Verdict) -> Verdict:
     return replace(known, status="not_scored", reason=NO_NUMBER, review=NO_NUMBER)
 
 
-def _listen(
+def _score_homophones(
     detector: OpenDetector, said: Prediction, known: Verdict, example: Example
 ) -> tuple[Prediction, Verdict]:
     """Score the homophone reading of a Chinese text, and use it if it is more harmful."""
     intended = (
-        hear_meant(example.text) if known.language == "zh" and detector.machine.reads_texts else ""
+        find_intended_text(example.text)
+        if known.language == "zh" and detector.machine.reads_texts
+        else ""
     )
     if not intended:
         return said, known
@@ -335,7 +337,8 @@ def judge_by_all(detectors: Sequence[OpenDetector], subjects: Sequence[Subject])
 def choose_gravest(verdicts: Sequence[Verdict]) -> Verdict:
     """Choose the most severe verdict: harmful, then review, then harmless, then probability.
 
-    The result is not scored only if no detector scores the text.
+    The result is not scored only if no detector scores the text. If a detector failed on the text,
+    a harmless verdict of the others needs review.
     """
     judged = [verdict for verdict in verdicts if verdict.probability is not None]
     if not judged:
@@ -343,7 +346,10 @@ def choose_gravest(verdicts: Sequence[Verdict]) -> Verdict:
         reason = "; ".join(reasons)
         return replace(verdicts[0], reason=reason, review=reason)
     rank = (HARMLESS, REVIEW, HARMFUL)
-    return max(judged, key=lambda one: (rank.index(one.outcome or ""), one.probability or 0.0))
+    gravest = max(judged, key=lambda one: (rank.index(one.outcome or ""), one.probability or 0.0))
+    if gravest.outcome == HARMLESS and any(verdict.reason == NO_NUMBER for verdict in verdicts):
+        return replace(gravest, review=NO_NUMBER)
+    return gravest
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
 from memantics.moderation.screen import screen
 from memantics.moderation.screening import ScreenSettings, read_rows
-from memantics.moderation.subjects import hear_meant
+from memantics.moderation.subjects import find_intended_text
 from memantics.moderation.training import set_point
 from tests.commands import Shell
 from tests.scale.inline import InlineEngine
@@ -35,12 +35,16 @@ def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.save(tmp_path_factory.mktemp("detector") / "detector.zip")
 
 
-def test_the_ear_speaks_only_where_it_is_sure() -> None:
-    assert hear_meant(HIDDEN) == MEANT
-    assert hear_meant(PLAIN) == hear_meant("") == hear_meant("鸭" * 500) == ""
+def test_the_intended_text_is_found_only_with_high_confidence() -> None:
+    assert find_intended_text(HIDDEN) == MEANT
+    assert (
+        find_intended_text(PLAIN) == find_intended_text("") == find_intended_text("鸭" * 500) == ""
+    )
 
 
-def test_a_homophone_is_heard_where_the_point_says_so(detector: Path, tmp_path: Path) -> None:
+def test_a_homophone_reading_is_scored_if_the_operating_point_says_so(
+    detector: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "listens.zip"
     file.write_bytes(detector.read_bytes())
     # The text as it is meant is just harmful.
