@@ -1,9 +1,9 @@
 """Measure the detector of refusals on replies that its rules were not written for.
 
-Run ``python -m research.refusals``. The replies in ``refusals.jsonl`` were written after the rules
-of :mod:`memantics.core.refusals` were committed; their errors are printed. The replies in
-``refusals_blind.jsonl`` are by an author who did not know the rules. Rules may be improved with the
-first file. Do not read the second: replies that rules were fitted to do not measure anything.
+Run ``python -m research.refusals``. The replies in ``refusals_blind.jsonl`` are by an author who
+did not know the rules of :mod:`memantics.core.refusals`. Do not read them: replies that rules were
+fitted to do not measure anything. The replies in ``refusals.jsonl`` and ``refusals_styles.jsonl``
+were written before the present rules and were used to improve them; their errors are printed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from memantics.core.refusals import find_refusal
 from memantics.metrics.interval import Span, wilson
 
 REPLIES = Path(__file__).with_suffix(".jsonl")
+STYLES = REPLIES.with_stem("refusals_styles")
 BLIND = REPLIES.with_stem("refusals_blind")
 
 
@@ -89,13 +90,14 @@ def print_table(replies: Sequence[WrittenReply]) -> None:
 
 
 def main() -> None:
-    """Print precision and recall on both files, and all errors on the first."""
+    """Print precision and recall on all files, and the errors on those that the rules have seen."""
     print_table(read_replies(BLIND))
-    replies = read_replies()
-    print_table(replies)
-    for one in replies:
-        if bool(find_refusal(one.text)) != one.refusal:
-            print(("missed: " if one.refusal else "false: ") + " ".join(one.text.split()))
+    for path in (REPLIES, STYLES):
+        replies = read_replies(path)
+        print_table(replies)
+        for one in replies:
+            if bool(find_refusal(one.text)) != one.refusal:
+                print(("missed: " if one.refusal else "false: ") + " ".join(one.text.split()))
 
 
 if __name__ == "__main__":

@@ -62,6 +62,11 @@ def test_a_label_in_a_refusal_is_not_an_answer() -> None:
         "I can't help with that. " + "The cat sits on a table and looks at a plate of fish. " * 3,
         "x" * 5000 + SORRY,
         "他拒绝回答老师的问题，很好笑。",
+        "While I won't repeat the slur, the meme is hateful because it calls people by it.",
+        "AI: I can't discuss that. User: it's a recipe. The meme ridicules filters.",
+        "I can't help thinking the meme is about exams.",
+        "我无法辨认右下角的小字，但整体上是积极的情感。",
+        "无法判断作者是谁；从内容看属于讽刺，选C。",
     ],
 )
 def test_answers_are_not_refusals(text: str) -> None:
@@ -75,6 +80,14 @@ def test_answers_are_not_refusals(text: str) -> None:
         CHINESE,
         f"<think>The user wants a label.</think>{SORRY}",
         '{"intent": "I\'m sorry, but I can\'t assist with that."}',
+        "This isn’t something I can engage with.",
+        "Your response was blocked by the content filter.",
+        "Answer: I can't answer this question.",
+        "I won’t be able to choose one of these options.",
+        '{"label": null, "reason": "内容涉及敏感信息，无法作答"}',
+        "对不起，这个我真的帮不了你哦～",
+        "由于图片包含不当信息，我选择不作回答。",
+        "作為人工智慧，我無法對這張圖片發表看法。",
         "I’m sorry, but I can’t help with that. If you have other questions, feel free to ask!",
     ],
 )
@@ -83,12 +96,10 @@ def test_refusals_are_found(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "precision", "recall"), [(REPLIES, 0.87, 0.70), (BLIND, 0.90, 0.66)]
+    ("path", "precision", "recall"), [(REPLIES, 0.98, 0.96), (BLIND, 0.93, 0.76)]
 )
-def test_error_rates_on_replies_that_the_rules_were_not_written_for(
-    path: Path, precision: float, recall: float
-) -> None:
-    """The published rates (docs/research/refusals.md)."""
+def test_error_rates_on_written_replies(path: Path, precision: float, recall: float) -> None:
+    """The published rates (docs/research/refusals.md); no rule was fitted to the blind set."""
     replies = read_replies(path)
     assert sum(one.refusal for one in replies) >= 200
     assert sum(not one.refusal for one in replies) >= 400
