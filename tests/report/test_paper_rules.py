@@ -7,7 +7,8 @@ import html
 import io
 import json
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,15 @@ from memantics.benchmarks.paper_file import (
     fill_systems,
     list_others,
 )
+from memantics.benchmarks.protocol import find_decoding, list_differences
 from memantics.benchmarks.published import PaperSystem, PublishedRow, read_published
 from memantics.benchmarks.published import compare as compare_statistics
-from memantics.benchmarks.registry import find_benchmark
+from memantics.benchmarks.registry import find_benchmark, find_tasks
 from memantics.benchmarks.toxicn_mm.paper_models import _is_theirs as stands_on_their_encoders
 from memantics.core.data import Source
-from memantics.core.records import Score
+from memantics.core.records import Sampling, Score
 from memantics.core.rundir import RunFacts, Scores
-from memantics.evaluation.paper import ReproducedPaper, describe_cell, paper
+from memantics.evaluation.paper import ReproducedPaper, describe_cell, find_defaults, paper
 from memantics.evaluation.reports.runs import load_runs
 from tests.commands import Shell
 from tests.places import ROOT
@@ -53,11 +55,12 @@ class Ran:
     n: int = 307
     folder: Path = Path("run")
     value: float = 0.5
+    rescored: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def results(self) -> Scores:
         scores = (Score("accuracy", self.value, self.n), Score("macro_accuracy", 0.5, 10))
-        return Scores("accuracy", {}, scores, (), {})  # type: ignore[arg-type]
+        return Scores("accuracy", {}, scores, rescored=self.rescored)
 
     @property
     def task(self) -> str:
@@ -85,6 +88,7 @@ def material(*runs: Any, **changes: Any) -> PaperMaterial[None]:
         "mquest", Source("release", Path()), None, {}, {}, (ROW,), compared=True, runs=runs,
         systems={"VLM 7B": PaperSystem(model="openai/org/vlm-7b", names=("vlm_seven",))},
         checksum="abc", prompts=lambda _: {"ask": "1"},
+        defaults=lambda _: {"invalid": "wrong", "hint": "prompt", "order": "other"},
     )  # fmt: skip
     return replace(made, **changes)
 
@@ -133,6 +137,16 @@ def test_a_run_that_did_not_ask_all_items_here_is_not_compared(changed: dict[str
         ),
         ({"decoding": {}}, "decoding: unknown, since this run does not record it (run it again)"),
         ({"data": {"checksum": "x"}}, "data: the run uses another copy than the registered one"),
+        (
+            {"decoding": {"temperature": 0.0, "stop": "."}},
+            "stop: . instead of the server's default",
+        ),
+        (
+            {"decoding": {"temperature": 0.0, "image_detail": "low"}},
+            "image_detail: low instead of the server's default",
+        ),
+        ({"invalid": "retry:9"}, "invalid: retry:9 instead of wrong"),
+        ({"options": {"order": "explain", "hint": "pinyin"}}, "hint: pinyin instead of prompt"),
         ({"limit": 307}, "items: at most 307"),
     ],
 )
@@ -147,6 +161,45 @@ def test_a_run_that_differs_from_the_protocol_is_not_compared_and_says_how(
         told = ReproducedPaper("mquest", "", "", "", (), (PART.show([row]),), sample=False)
         text = html.unescape(told.render(form)).replace("\\_", "_")
         assert differs.split(": ")[1] in text, form
+
+
+def test_any_other_field_of_a_request_is_a_decoding_parameter() -> None:
+    extra = {"stop": ".", "logit_bias": {"1": 5}, "seed": 3, "user": "me"}
+    identity: dict[str, Any] = {"settings": {"extra": extra, "image_detail": "low"}}
+    found = find_decoding(Sampling(0.0), identity)
+    assert {name: value for name, value in found.items() if value} == {
+        "stop": ".", "logit_bias": {"1": 5}, "image_detail": "low",
+    }  # fmt: skip
+    assert find_decoding(Sampling(0.0), {"template": {"enable_thinking": True}})["template"]
+
+
+def test_a_run_that_was_scored_otherwise_is_not_compared() -> None:
+    """``score --set alpha=2`` changes the values, but neither the run nor its number of items."""
+    changed = Ran(FACTS, rescored={"hint": "none", "invalid": "retry:2"})
+    told = cells(changed)[0].differs
+    assert told == ("invalid: retry:2 instead of wrong", "hint: none instead of prompt")
+
+
+def test_every_option_that_a_row_does_not_name_prevents_a_comparison() -> None:
+    """In all papers with compared rows: another form or other constants are not the paper's."""
+    for name in ("mquest", "mer_bench", "punmemecn"):
+        home = find_benchmark(name).home
+        for row in read_published(home / "expected" / "published.json"):
+            if row.wording != "official":
+                continue
+            (ref,) = find_tasks([f"{name}/{row.task}"])
+            plain = {option.name: option.default for option in ref.card.option}
+            options = {**plain, **row.options, **row.protocol, "wording": "official"}
+            facts = replace(
+                FACTS, task=ref.name, options=options, split=row.split, decoding=row.decoding or {}
+            )
+            assert find_defaults(facts)["invalid"] == ref.card.invalid
+            for option in ref.card.option:
+                if option.name in ("wording", *row.free):
+                    continue
+                other = replace(facts, options={**options, option.name: "another"})
+                told = list_differences(other, row, defaults=find_defaults(facts))
+                assert any(text.startswith(f"{option.name}: another") for text in told), option.name
 
 
 @pytest.mark.parametrize(

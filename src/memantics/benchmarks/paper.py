@@ -30,6 +30,7 @@ from memantics.core.data import DigitMatch, Source, match_digits
 from memantics.core.queue import Review
 from memantics.core.records import Score
 from memantics.core.result import Result, show_cell, to_plain
+from memantics.core.rundir import RunFacts
 
 __all__ = [
     "Cell",
@@ -316,7 +317,8 @@ class PaperMaterial(Generic[R]):
 
     ``compared`` states whether the data are a copy of the paper's data, ``complete`` whether that
     copy is complete. Values from an incomplete copy match the paper only by chance. ``checksum``
-    identifies the data; ``prompts`` finds the prompt hashes of a run's options on them.
+    identifies the data; ``prompts`` finds the prompt hashes of a run's options on them, and
+    ``defaults`` the options of a run's task with their defaults.
     """
 
     name: str
@@ -334,6 +336,7 @@ class PaperMaterial(Generic[R]):
     systems: Mapping[str, PaperSystem] = field(default_factory=dict)
     checksum: str = ""
     prompts: PromptFinder | None = None
+    defaults: Callable[[RunFacts], Mapping[str, str]] | None = None
 
     @property
     def comparable(self) -> bool:
@@ -375,7 +378,14 @@ class PaperMaterial(Generic[R]):
 
     def list_run_differences(self, run: ScoredRun, row: PublishedRow) -> Iterator[str]:
         """Yield how a run differs from a published row, apart from the number of items."""
-        return list_differences(run.facts, row, self.checksum, self.prompts)
+        return list_differences(
+            run.facts,
+            row,
+            self.checksum,
+            self.prompts,
+            defaults=self.defaults(run.facts) if self.defaults else None,
+            rescored=run.results.rescored,
+        )
 
     def statistic(self, key: str, fill: str = "", reason: str = "") -> Cell:
         """Return the table cell of a statistic: the paper's value and that of this copy."""

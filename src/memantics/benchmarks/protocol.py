@@ -8,6 +8,7 @@ state is unknown, which also prevents a comparison.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -30,14 +31,42 @@ _NEUTRAL: Mapping[str, JsonValue] = {
     "repetition_penalty": 1,
     "reasoning_effort": None,
 }
-_NAMES = {"max_completion_tokens": "max_tokens", "answer_tokens": "max_tokens"}
+_NAMES = {
+    "max_completion_tokens": "max_tokens",
+    "answer_tokens": "max_tokens",
+    "repeat_penalty": "repetition_penalty",
+}
+# Settings of a model that change its answers and that no paper states.
+_SETTINGS = (
+    "arguments",
+    "image_detail",
+    "max_pixels",
+    "template",
+    "thinking_tokens",
+    "top_logprobs",
+)
+# Fields of a request that do not change the distribution of its answer.
+_HARMLESS = frozenset(
+    {
+        "logprobs",
+        "metadata",
+        "priority",
+        "prompt_cache_key",
+        "safety_identifier",
+        "seed",
+        "service_tier",
+        "store",
+        "user",
+    }
+)
 _WORDINGS = {"": "ours", "official": "the authors' prompts"}
 
 
 def find_decoding(sampling: Sampling, identity: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the decoding parameters of a request after the model's settings replaced some.
 
-    ``identity`` is the identity of the model; ``None`` is the server's default.
+    ``identity`` is the identity of the model; ``None`` is the server's default. Other fields that
+    the user added to the request, such as ``stop``, count as decoding parameters.
 
     >>> find_decoding(Sampling(0.0), {"settings": {"extra": {"temperature": 1.5, "top_p": 0.9}}})
     {'temperature': 1.5, 'max_tokens': None, 'top_p': 0.9}
@@ -50,31 +79,59 @@ def find_decoding(sampling: Sampling, identity: Mapping[str, JsonValue]) -> dict
     inner = settings if isinstance(settings, dict) else {}
     for place in (identity, inner):
         for name, value in place.items():
-            if (key := _NAMES.get(name, name)) in _NEUTRAL and value is not None:
+            key = _NAMES.get(name, name)
+            if (key in _NEUTRAL and value is not None) or (key in _SETTINGS and value):
                 found[key] = value
     extra = inner.get("extra")
     for name, value in (extra if isinstance(extra, dict) else {}).items():
-        if (key := _NAMES.get(name, name)) in _NEUTRAL:
+        if (key := _NAMES.get(name, name)) in _NEUTRAL or name not in _HARMLESS:
             found[key] = value
     return found
 
 
 def list_differences(
-    facts: RunFacts, row: PublishedRow, checksum: str = "", prompts: PromptFinder | None = None
+    facts: RunFacts,
+    row: PublishedRow,
+    checksum: str = "",
+    prompts: PromptFinder | None = None,
+    *,
+    defaults: Mapping[str, str] | None = None,
+    rescored: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """Yield in words how a run differs from a published row, apart from the number of items.
 
-    ``checksum`` identifies the registered data; an empty one matches any. ``prompts`` finds the
-    prompt hashes that the row's wording has on these data.
+    Args:
+        facts: The settings of the run.
+        row: The published row.
+        checksum: Identity of the registered data; an empty one matches any.
+        prompts: Function that finds the prompt hashes of the row's wording on these data.
+        defaults: Options of the task and their defaults, and its policy for invalid answers.
+        rescored: Options and policy of the scoring that are not those of the run.
     """
+    facts = replace(facts, options={**facts.options, **(rescored or {})})
     if checksum and facts.data.get("checksum") not in (None, checksum):
         yield "data: the run uses another copy than the registered one"
     yield from _compare_items(facts, row)
     for name, value in {**row.options, **row.protocol}.items():
         if name != "wording" and (used := facts.options.get(name)) != value:
             yield f"{name}: {'not set' if used is None else used} instead of {value}"
+    yield from _compare_defaults(facts, row, defaults or {})
     yield from _compare_wording(facts, row, prompts)
     yield from _compare_decoding(facts, row)
+
+
+def _compare_defaults(
+    facts: RunFacts, row: PublishedRow, defaults: Mapping[str, str]
+) -> Iterator[str]:
+    """Compare the options that the row does not name: printed commands leave them at their default.
+
+    A run without the option, which is of an earlier version, has the default.
+    """
+    named = {"wording", *row.options, *row.protocol, *row.free}
+    used = {"invalid": facts.invalid, **facts.options}
+    for name, value in defaults.items():
+        if name not in named and used.get(name, value) not in ("", value):
+            yield f"{name}: {used[name]} instead of {value}"
 
 
 def _compare_items(facts: RunFacts, row: PublishedRow) -> Iterator[str]:
@@ -125,9 +182,9 @@ def _compare_decoding(facts: RunFacts, row: PublishedRow) -> Iterator[str]:
     if not facts.decoding:
         yield "decoding: unknown, since this run does not record it (run it again)"
         return
-    for name in _NEUTRAL:
-        used = facts.decoding.get(name, _NEUTRAL[name])
-        stated = row.decoding.get(name, _NEUTRAL[name])
+    for name in dict.fromkeys([*_NEUTRAL, *facts.decoding, *row.decoding]):
+        used = facts.decoding.get(name, _NEUTRAL.get(name))
+        stated = row.decoding.get(name, _NEUTRAL.get(name))
         if used != stated and not (name == "top_p" and used in (None, 1)):
             yield f"{name}: {_show(used)} instead of {_show(stated)}"
 

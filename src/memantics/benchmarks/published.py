@@ -61,7 +61,8 @@ class PublishedRow(BaseModel):
     (the built-in ones), ``printed`` (in the paper only), ``unstated``, or ``none`` (the system has
     no prompt). ``decoding`` are the stated decoding parameters (None as a value: the server's
     default); it is None if the paper states none. ``protocol`` are further options of the authors'
-    experiment. A run is compared only if it matches all of them.
+    experiment. A run is compared only if it matches all of them, and has the default of every other
+    option, except of the options in ``free``, whose effect is counted in items.
     ``feasible`` is False if the values cannot all be true (``reason`` explains it), and None if the
     table gives nothing to check.
     """
@@ -83,6 +84,7 @@ class PublishedRow(BaseModel):
     wording: Wording = "unstated"
     decoding: dict[str, JsonValue] | None = None
     protocol: dict[str, str] = {}
+    free: tuple[str, ...] = ()
     feasible: bool | None
     reason: str = ""
 

@@ -182,7 +182,8 @@ class Scores:
     """All scores of a run. ``counts`` always has the four answer statuses.
 
     ``metrics`` lists the metrics that the user added; they are recomputed when the run is scored
-    again.
+    again. ``rescored`` lists the options and the policy (``invalid``) with which the run was scored
+    if they are not those of the run.
     """
 
     main: str
@@ -191,6 +192,7 @@ class Scores:
     baselines: tuple[BaselineScores, ...] = ()
     usage: Usage = field(default_factory=Usage)
     metrics: tuple[str, ...] = ()
+    rescored: Mapping[str, str] = field(default_factory=dict)
 
 
 class _AnswerEnd(TypedDict):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from markupsafe import Markup
 
-from memantics.benchmarks.card import Card
+from memantics.benchmarks.card import Card, read_policy
 from memantics.benchmarks.paper import (
     Cell,
     CellStatus,
@@ -421,6 +421,7 @@ def paper(
         systems=declared.systems,
         checksum=describe_data(benchmark, source).checksum,
         prompts=_find_prompts(source),
+        defaults=find_defaults,
     )
     return _fill(benchmark, material, declared, parts)
 
@@ -439,6 +440,13 @@ def _fill(
         parts=chosen,
         sample=source.kind == "sample",
     )
+
+
+def find_defaults(facts: RunFacts) -> dict[str, str]:
+    """Return the defaults of a run's task: its options and its policy for invalid answers."""
+    (ref,) = find_tasks([facts.task])
+    policy = {"invalid": str(read_policy(ref.card, None))}
+    return policy | {option.name: option.default for option in ref.card.option}
 
 
 def _find_prompts(source: Source) -> PromptFinder:

@@ -116,11 +116,19 @@ async def score_run(
         ),
         usage=usage,
         metrics=tuple(metric.name for metric in working),
+        rescored=_list_rescored(facts, task),
     )
     rundir.write_scores(folder, scores)
     if failure is not None:
         raise failure
     return scores
+
+
+def _list_rescored(facts: rundir.RunFacts, task: Task) -> dict[str, str]:
+    """Return the options and the policy of a scoring that are not those of the run."""
+    now = {**task.options, "invalid": str(task.invalid)}
+    then = {**facts.options, "invalid": facts.invalid or str(task.invalid)}
+    return {name: value for name, value in now.items() if then.get(name, value) != value}
 
 
 def read_outcomes(folder: Path, task: Task) -> list[records.Outcome]:
