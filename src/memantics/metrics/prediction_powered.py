@@ -7,7 +7,9 @@ ratings, and the estimate is then people's mean. The estimate is valid whatever 
 
 The interval is Wilson's at the effective sample size, with Student's quantile. Its variance is
 summed by meme, is corrected for leverage (HC2), and counts a quarter of an unseen disagreement in
-each direction: thirty ratings without a disagreement do not prove that a judge never errs.
+each direction: thirty ratings without a disagreement do not prove that a judge never errs. For
+graded ratings it also counts a tenth of an unseen rating at each end of the scale: the rare ratings
+of a skewed distribution are often missing among thirty.
 ``research/judges.py`` measures the coverage.
 """
 
@@ -26,6 +28,7 @@ from memantics.metrics.rounding import Floats, Ints, settle
 
 Mask = NDArray[np.bool_]
 UNSEEN = 0.25  # disagreements in each direction that are counted though none was seen
+UNSEEN_END = 0.1  # graded ratings at each end of the scale that are counted though none was seen
 SMALLEST = 3  # rated memes below which there is no interval
 _MOST_FREEDOM = 10_000
 
@@ -37,6 +40,7 @@ class RatedItems:
     ``marks`` may be NaN too: such an item gets the judge's mean mark. ``probabilities`` are the
     known probabilities with which items were selected for rating; None: all items equally.
     ``scale`` is the lowest and the highest rating; ``binary`` says that there is nothing between.
+    ``paired`` says that marks and ratings are differences of two systems.
     """
 
     marks: Sequence[float] | Floats
@@ -45,6 +49,7 @@ class RatedItems:
     scale: Span
     binary: bool = False
     probabilities: Sequence[float] | Floats | None = None
+    paired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +151,9 @@ def estimate_mean(items: RatedItems, weight: float | None = None) -> PoweredEsti
             np.asarray(np.bincount(codes[held], ratings[held], count), float),
             np.asarray(np.bincount(codes[held], minlength=count), float),
         )
-    powered = _span(sums, tuned, items.binary, hits if tuned == 0 else None)
-    people = _span(sums, 0.0, items.binary, hits)
+    graded = not (items.binary or items.paired)
+    powered = _span(sums, tuned, items.binary, hits if tuned == 0 else None, graded)
+    people = _span(sums, 0.0, items.binary, hits, graded)
     judge = _judge_alone(marks, codes, count, items.binary)
     return PoweredEstimate(
         powered=_rescale(powered, low, high - low),
@@ -214,7 +220,7 @@ def _tune(sums: _Sums, marks: Floats, memes: tuple[Ints, int], held: Mask | None
 
 
 def _span(
-    sums: _Sums, weight: float, binary: bool, hits: tuple[Floats, Floats] | None
+    sums: _Sums, weight: float, binary: bool, hits: tuple[Floats, Floats] | None, graded: bool
 ) -> MeanEstimate:
     """Estimate and interval on the unit scale for a weight of the judge."""
     rating, mark, over = sums.means
@@ -230,6 +236,10 @@ def _span(
     rated = float((total[held] ** 2 / (1 - leverage)).sum())
     if weight:
         rated += 2 * UNSEEN * (weight * (1.0 if binary else sums.spread) / k) ** 2
+    if graded and settle(rated, 15) > 0:
+        inside = min(max(value, 0.0), 1.0)
+        ends = inside**2 + (1 - inside) ** 2
+        rated += UNSEEN_END * ends * ((1 - weight) / k) ** 2
     rest, others = total[~held], int((~held).sum())
     open_ = float((rest**2).sum()) * others / (others - 1) if others > 1 else 0.0
     variance = rated + open_
@@ -321,6 +331,7 @@ def pair_items(first: RatedItems, second: RatedItems) -> RatedItems:
         subtract(first.ratings, second.ratings),
         first.memes,
         (-reach, reach),
+        paired=True,
         probabilities=first.probabilities,
     )
 
