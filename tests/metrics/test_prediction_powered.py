@@ -247,10 +247,11 @@ def test_a_judge_that_follows_people_needs_fewer_ratings() -> None:
     assert expected_half_width(9.0, 0.0, 3, 9, (0.0, 1.0)) == 0.5
 
 
+@pytest.mark.slow
 def test_rare_ratings_at_the_ends_of_a_scale_are_counted_though_none_was_seen() -> None:
     """The interval of thirty ratings of a skewed scale covered 93 % of the means."""
     rng = np.random.default_rng(54)
-    levels, held, repeats = np.arange(5.0), 0, 600
+    levels, held, repeats = np.arange(5.0), 0, 4000
     chances = np.array([0.02, 0.03, 0.05, 0.15, 0.75])
     for _ in range(repeats):
         ratings = np.concatenate([rng.choice(levels, 30, p=chances), np.full(90, NAN)])
@@ -260,7 +261,7 @@ def test_rare_ratings_at_the_ends_of_a_scale_are_counted_though_none_was_seen() 
         assert found.people.low is not None
         assert found.people.high is not None
         held += found.people.low <= float(chances @ levels) <= found.people.high
-    assert 0.94 <= held / repeats <= 0.975
+    assert 0.945 <= held / repeats <= 0.965
 
 
 def test_differences_count_no_unseen_end() -> None:
