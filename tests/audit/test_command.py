@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.registry import find_benchmarks
+from memantics.benchmarks.registry import find_benchmark, find_benchmarks
+from memantics.evaluation.audits.labels import choose_label
 from memantics.evaluation.reports.runs import SAMPLE_NOTE
 from tests.commands import Shell
 
@@ -42,6 +43,9 @@ def test_every_benchmark_can_be_audited(shell: Shell, name: str) -> None:
             assert score["low"] - 1e-9 <= score["value"] <= score["high"] + 1e-9
     page = (shell.folder / "audit.html").read_text(encoding="utf-8")
     assert SAMPLE_NOTE in page
+    # A plain audit does not look for leaks through metadata, and says so where a label exists.
+    hints = {gap["hint"] for gap in found["gaps"]}
+    assert ("add --all" in hints) == bool(choose_label(find_benchmark(name), ""))
 
 
 def test_the_terminal_shows_verdicts_and_what_to_do(shell: Shell) -> None:

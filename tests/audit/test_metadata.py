@@ -206,6 +206,17 @@ def test_an_audit_of_a_table_reports_both_leaks(tmp_path: Path) -> None:
     assert verdicts["metadata.image_size"] == verdicts["metadata.id"] == "sound"
 
 
+def test_a_camera_that_tells_the_label_is_found(tmp_path: Path) -> None:
+    rows = make_memes(0, 120)
+    for place, row in enumerate(rows):
+        row["image"] = f"{place}.jpg"
+        exif = Image.Exif()
+        exif[272] = "Phone A" if row["label"] == "harmful" else "Scanner B"
+        Image.new("RGB", (32, 24), (place, 90, 200)).save(tmp_path / row["image"], exif=exif)
+    found = look(tmp_path, rows)["metadata.exif"]
+    assert (found.verdict, found.score.value) == ("broken", 1.0)
+
+
 @pytest.mark.slow
 def test_a_caption_on_another_image_is_not_a_label_error(tmp_path: Path) -> None:
     """Equal captions with other labels: errors on equal images, none on different ones."""

@@ -52,6 +52,14 @@ MIME = {
     "GIF": "image/gif",
     "BMP": "image/bmp",
 }
+_MAKERS = {
+    "make": 271,
+    "model": 272,
+    "software": 305,
+    "date": 306,
+    "artist": 315,
+    "copyright": 33432,
+}
 _ORIENTATION = 0x0112
 _TURNS: Mapping[object, Pillow.Transpose] = {
     2: Pillow.Transpose.FLIP_LEFT_RIGHT,
@@ -291,6 +299,21 @@ def _read_orientation(image: Pillow.Image) -> object:
         return image.getexif().get(_ORIENTATION)
     except Exception:  # noqa: BLE001 - Pillow's parsers raise whatever a damaged block leads to
         return None
+
+
+def read_exif(data: bytes, name: str) -> dict[str, str]:
+    """Return who or what made an image, from its EXIF block; empty without one, or if damaged.
+
+    The values come from the file and may hold anything; each is cut at 60 characters.
+    """
+    _check_steps(data, name)
+    with _open(data, name) as image:
+        try:
+            found = image.getexif()
+            given = {label: found.get(tag) for label, tag in _MAKERS.items()}
+        except Exception:  # noqa: BLE001 - as above
+            return {}
+    return {label: str(value)[:60] for label, value in given.items() if value}
 
 
 def turn_upright(data: bytes, name: str, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes | None:

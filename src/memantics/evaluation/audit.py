@@ -215,6 +215,11 @@ def write_companions(audit: Audit, folder: Path) -> dict[str, Path]:
     }
 
 
+_UNASKED = (
+    "leaks through file names, ids, dates and images, groups, label errors",
+    "only --all measures them",
+    "add --all",
+)
 STRATEGIES = ("constant", "longest", "majority", "positive")
 COINS = 5
 
@@ -357,6 +362,9 @@ async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: AuditWa
     notes = AuditNotes()
     if wanted.everything:
         notes = _audit_labels(name, benchmark, source.kind, wanted)
+    elif label := label_audit.choose_label(benchmark, name.partition("/")[2]):
+        # Without this line, a plain audit would look like a search for all leaks.
+        notes.gaps.append(Gap(f"{benchmark.card.name}/{label}", *_UNASKED))
     return _show(subject.card, subject.data, notes, found, wanted, names)
 
 

@@ -102,6 +102,7 @@ def list_columns(
     yield MetadataColumn(
         "image_size", "size and format of the image file", _cut_sizes(data, pictures)
     )
+    yield MetadataColumn("exif", "EXIF data of the image file", _cut_exif(data, pictures))
     for name in dict.fromkeys(key for row in rows for key in row):
         plain = name.lower().strip()
         if plain in _HANDLED or plain == data.topic.lower() or _ANNOTATION.search(plain):
@@ -223,6 +224,17 @@ def _cut_sizes(data: Loaded, pictures: Mapping[int, PictureFacts]) -> tuple[Feat
             features.update(named[place] or ())
         made.append(features)
     return tuple(made)
+
+
+def _cut_exif(data: Loaded, pictures: Mapping[int, PictureFacts]) -> tuple[Features | None, ...]:
+    """Turn camera, software, date and author of each image into features; none is a feature too."""
+    facts = [pictures.get(place) for place in range(len(data.examples))]
+    return tuple(
+        None
+        if own is None
+        else Counter([f"{name} {value}" for name, value in own.exif.items()] or ["no EXIF"])
+        for own in facts
+    )
 
 
 def judge_column(data: Loaded, column: MetadataColumn) -> Draft | None:

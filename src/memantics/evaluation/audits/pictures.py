@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from PIL import Image
 from memantics.benchmarks.factories import proportion_score
 from memantics.core.errors import ImageError
 from memantics.core.finding import Finding, FindingWords, Gap, rank
-from memantics.core.images import decode, read_bytes
+from memantics.core.images import decode, read_bytes, read_exif
 from memantics.core.translatable import Translatable
 from memantics.metrics.grouping import join_pairs
 from memantics.metrics.rounding import settle
@@ -36,7 +36,7 @@ TRAIN = "train"
 
 @dataclass(frozen=True, slots=True)
 class PictureFacts:
-    """An image file: size, format, digest, perceptual hash and a grey thumbnail."""
+    """An image file: size, format, digest, perceptual hash, a grey thumbnail and its EXIF."""
 
     width: int
     height: int
@@ -45,6 +45,7 @@ class PictureFacts:
     digest: str
     hash: int
     thumbnail: NDArray[np.uint8]
+    exif: Mapping[str, str] = field(default_factory=dict)
 
     def is_near(self, other: PictureFacts) -> bool:
         """Whether no block of the thumbnails differs visibly."""
@@ -73,6 +74,7 @@ def read_pictures(data: Loaded) -> dict[int, PictureFacts]:
             digest=hashlib.sha256(body).hexdigest(),
             hash=hash_image(image),
             thumbnail=np.asarray(small, np.uint8),
+            exif=read_exif(body, example.image.name),
         )
     return found
 
