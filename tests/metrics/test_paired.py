@@ -23,6 +23,7 @@ from memantics.metrics.paired import (
     RatioMetric,
     auroc,
     compare_auroc,
+    compare_blocks,
     compare_hits,
     compare_means,
     compare_ratios,
@@ -230,3 +231,12 @@ def test_nothing_to_compare_and_nothing_that_varies() -> None:
         one_sided = student_test(0.3, np.zeros(count), bound=1.0)
         assert one_sided.p == 2.0 ** (1 - count)
         assert (one_sided.low > 0) == (one_sided.p < 0.05)
+
+
+def test_a_score_that_is_no_number_gives_no_test() -> None:
+    """A NaN had the p-value of the sign test, which is 1e-45 for 150 memes."""
+    first, second = [0.5] * 150, [0.5] * 149 + [math.nan]
+    assert compare_means(first, second, range(150)) is None
+    assert compare_means(second, first, range(150)) is None
+    assert compare_blocks(math.nan, np.zeros(20)) is None
+    assert compare_blocks(0.1, np.array([*[0.1] * 19, math.nan])) is None

@@ -96,14 +96,15 @@ class RatioMetric:
 
     @property
     def value(self) -> float | None:
-        """The metric over all items; None if no column is defined.
+        """The metric over all items; None if no column is defined, or an item's value is NaN.
 
         >>> RatioMetric(np.array([[1.0], [0.0]]), np.ones((2, 1))).value
         0.5
         """
         above, below = self.above.sum(axis=0), self.below.sum(axis=0)
         known = below > 0
-        return float((above[known] / below[known]).mean()) if known.any() else None
+        value = float((above[known] / below[known]).mean()) if known.any() else math.nan
+        return None if math.isnan(value) else value
 
     def take(self, places: Ints) -> RatioMetric:
         """Return the metric over some of the items."""
@@ -323,7 +324,9 @@ def compare_blocks(difference: float, left: Floats, name: str = BY_MEME) -> Pair
     >>> compare_blocks(1.0, np.linspace(0.5, 1.5, 15)).clusters
     15
     """
-    return None if len(left) < FEWEST_MEMES else compare_left_out(difference, left, name=name)
+    if len(left) < FEWEST_MEMES or not math.isfinite(difference + float(left.sum())):
+        return None
+    return compare_left_out(difference, left, name=name)
 
 
 def student_test(
