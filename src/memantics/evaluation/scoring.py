@@ -128,7 +128,8 @@ def _list_rescored(facts: rundir.RunFacts, task: Task) -> dict[str, str]:
     """Return the options and the policy of a scoring that are not those of the run."""
     now = {**task.options, "invalid": str(task.invalid)}
     then = {**facts.options, "invalid": facts.invalid or str(task.invalid)}
-    return {name: value for name, value in now.items() if then.get(name, value) != value}
+    # Some options, such as MER-Bench's alpha, are stored only if they are not the default.
+    return {name: value for name, value in now.items() if then.get(name) != value}
 
 
 def read_outcomes(folder: Path, task: Task) -> list[records.Outcome]:
