@@ -268,8 +268,8 @@ def find_refusal(text: str) -> str:
     for place, sentence in enumerate(sentences[:_OPENING]):
         if _declines(sentence):
             rest = [one for n, one in enumerate(sentences) if n != place]
-            told = not _SORRY.search(sentence) and any(_ABOUT.search(one) for one in rest)
-            return "" if told or _count_words(rest) > _REST else sentence
+            about = not _SORRY.search(sentence) and any(_ABOUT.search(one) for one in rest)
+            return "" if about or _count_words(rest) > _REST else sentence
     return ""
 
 
