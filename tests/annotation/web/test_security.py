@@ -6,6 +6,7 @@ import io
 import struct
 import zlib
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from PIL import Image
@@ -138,10 +139,12 @@ def test_a_login_link_works_once_and_an_invitation_too(office: Office, project: 
 
 
 @pytest.mark.parametrize(
-    "target", ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)"]
+    "target",
+    ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)", "//["],
 )
 def test_login_leads_only_to_pages_of_ours(office: Office, target: str) -> None:
     form = {"name": "lead", "password": PASSWORD, "next": target}
+    assert office.visitor().get(f"/login?next={quote(target)}").status_code == 200
     assert office.visitor().post("/login", form).headers["location"] == "/"
 
 
@@ -452,6 +455,27 @@ def test_good_uploads_among_bad_ones_become_items(office: Office, project: int) 
     assert "1 images were added as items" in answer.text
     assert "bad.png" in answer.text
     assert _count(office.service, project, office) == before + 1
+
+
+@pytest.mark.parametrize("path", ["/p/{}", "/work/{}", "/p/1/items/{}", "/p/1?from={}"])
+def test_a_number_of_thousands_of_digits_names_nothing(office: Office, path: str) -> None:
+    """Python converts at most 4,300 digits: anybody got status 500, without a session."""
+    for visitor in (office.visitor(), office.visitor("lead")):
+        assert visitor.get(path.format("9" * 5000)).status_code in (303, 403, 404)
+
+
+def test_a_workflow_of_ones_own_is_never_a_file_of_the_server(
+    office: Office, tmp_path: Path
+) -> None:
+    """A path of one line was opened, and the message told the keys of that file."""
+    secret = tmp_path / "tokens.toml"
+    secret.write_text('[shop]\nsha256 = "0"\n')
+    lead = office.visitor("lead")
+    for path in (secret, tmp_path / "missing.toml"):
+        answer = lead.post("/projects/new", {"title": "A", "own": str(path)})
+        assert answer.status_code == 422
+        assert "shop" not in answer.text
+        assert "No such file" not in answer.text
 
 
 @pytest.mark.parametrize("number", [2**31, 2**63, 10**30])

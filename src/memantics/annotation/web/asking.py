@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 
 from fastapi import FastAPI, Request
 from sqlalchemy.exc import DBAPIError
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import RedirectResponse, Response
 
@@ -340,7 +341,17 @@ def install(app: FastAPI, client: AppContext, route: PageRoute, refuse: Refuse) 
         )
 
     # add_route avoids the overhead of FastAPI's dependency injection.
-    app.add_route(route.path, endpoint, [route.method], route.handler.__name__)
+    path = route.path.replace(":int}", ":number}")
+    app.add_route(path, endpoint, [route.method], route.handler.__name__)
+
+
+class PathNumber(IntegerConvertor):
+    """A number in a URL path; Starlette's own fails for one of more than 4,300 digits."""
+
+    regex = "[0-9]{1,1000}"
+
+
+register_url_convertor("number", PathNumber())
 
 
 def _is_long(request: Request) -> bool:
@@ -393,8 +404,13 @@ def own_path(given: str) -> str:
 
     >>> own_path("/p/3/next"), own_path("//evil.example"), own_path("https://evil.example/x")
     ('/p/3/next', '/', '/')
+    >>> own_path("//[")
+    '/'
     """
-    parts = urlsplit(given)
+    try:
+        parts = urlsplit(given)
+    except ValueError:  # an unfinished IPv6 address
+        return "/"
     safe = given.startswith("/") and not given.startswith(("//", "/\\"))
     clean = given.isascii() and given.isprintable() and "\\" not in given
     return given if safe and clean and not parts.netloc and not parts.scheme else "/"
