@@ -156,7 +156,8 @@ def create(ask: PageRequest) -> Response:
         project = ask.service.projects.create(
             ask.actor,
             ask.text("title", 200),
-            workflow_text or chosen,
+            # With a line break, it is a text and never a name or a file of the server.
+            f"{workflow_text}\n" if workflow_text else chosen,
             changes=_read_changes(ask),
             language=ask.words.language,
         )
