@@ -75,3 +75,25 @@ def test_connections_have_an_end(
         fifth = lines.enter_context(socket.create_connection(("127.0.0.1", port)))
         fifth.settimeout(20)
         assert fifth.recv(20).startswith(b"HTTP/1.1 503")
+
+
+def test_a_refused_body_is_answered_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The app answered, too, and the log had a failure with status 500 for each such request."""
+    app, statuses = FastAPI(), list[int]()
+    server.wrap(app, budget.Limits(None), watch=lambda _scope, status, _s: statuses.append(status))
+    head = b"POST /none HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+    with listen("127.0.0.1", 0) as taken:
+        made = uvicorn.Server(server.configure(app, grace=1))
+        thread = threading.Thread(target=made.run, kwargs={"sockets": [taken]}, daemon=True)
+        thread.start()
+        for body in (b"-1\r\na\r\n", b"1\na\n0\n\n", b"zz"):
+            with socket.create_connection(taken.getsockname()) as line:
+                line.settimeout(20)
+                line.sendall(head + body + b"\r\n")
+                heard = b"".join(iter(lambda: line.recv(1000), b""))  # noqa: B023
+            assert heard.startswith(b"HTTP/1.1 400")
+            assert heard.count(b"HTTP/1.1") == 1
+        made.should_exit = made.force_exit = True
+        thread.join(20)
+    assert 500 not in statuses
+    assert not [record for record in caplog.records if record.message == "failed"]

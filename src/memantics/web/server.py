@@ -308,6 +308,10 @@ class PatientProtocol(H11Protocol):
         """Reject an invalid request; if it is already answered, only close the connection."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
+            if self.cycle is not None and not self.cycle.response_complete:
+                # The app must not answer a second time.
+                self.cycle.disconnected = True
+                self.cycle.message_event.set()
         else:
             self.transport.abort()
 
