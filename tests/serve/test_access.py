@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import InputError
+from memantics.moderation.decisions.webhooks import check_url, verify_signature
 from memantics.serve.access import AccessControl
 from memantics.serve.refusals import Refusal
 from memantics.serve.settings import SCOPES, Reach, ServeSettings, Token, digest, read_tokens
@@ -129,6 +130,24 @@ def test_it_does_not_open_to_the_world_without_a_token(shell: Shell, tmp_path: P
     with pytest.raises(InputError):
         ServeSettings(Reach(public_url="https://memes.example.org"), state=tmp_path)
     ServeSettings(Reach("0.0.0.0"), tokens=(Token("a", digest("a")),), state=tmp_path)
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "https://", "https://a:b", "https://exa\u2100mple"])
+def test_broken_urls_of_the_operator_are_refused(shell: Shell, url: str) -> None:
+    """They ended in a traceback of urlsplit."""
+    for command in (("serve",), ("annotate", "open")):
+        said = shell.refused(*command, "--port", "0", "--public-url", url)
+        assert "is not a valid URL" in said
+    with pytest.raises(InputError, match="a webhook needs a URL"):
+        check_url(url)
+
+
+@pytest.mark.parametrize(
+    "header", ["t=\u0663,v1=a", f"t={'9' * 5000},v1=a", "t=1,v1=\u00e9", "t=\u00b2,v1=", "t,v1", ""]
+)
+def test_a_strange_signature_is_a_wrong_one(header: str) -> None:
+    """The header comes from anybody; it raised TypeError or ValueError at the receiver."""
+    assert not verify_signature("secret", header, b"{}", 1.0)
 
 
 def test_a_token_is_shown_once_and_kept_as_a_digest(shell: Shell, tmp_path: Path) -> None:

@@ -76,9 +76,23 @@ def list_hosts(host: str, public_url: str = "") -> frozenset[str] | None:
 
 
 def check_public_url(given: str) -> str:
-    """Return the validated public URL; raise an ``InputError`` if it is invalid."""
-    if given and not given.startswith(("http://", "https://")):
-        raise InputError(f"--public-url {given} is not a valid URL", hint="start it with https://")
+    """Return the validated public URL; raise an ``InputError`` if it is invalid.
+
+    >>> check_public_url("https://[::1")
+    Traceback (most recent call last):
+    memantics.core.errors.InputError: --public-url https://[::1 is not a valid URL; write it like \
+https://memes.example.org
+    """
+    try:
+        parts = urlsplit(given)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an unfinished IPv6 address, or no number as port
+        known = False
+    if given and not known:
+        raise InputError(
+            f"--public-url {given} is not a valid URL",
+            hint="write it like https://memes.example.org",
+        )
     return given
 
 

@@ -25,6 +25,7 @@ VARIABLE: Final = "MEMANTICS_WEBHOOK_SECRET"
 MOST_ATTEMPTS = 8
 _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 6 * 3600.0
 _SECONDS = 10.0
+_LONGEST_TIME = 15  # digits
 _RESERVED = 120.0  # seconds after which an event whose worker was killed is due again
 Post = Callable[[str, bytes, dict[str, str]], str]
 
@@ -59,16 +60,21 @@ def verify_signature(
     False
     """
     parts = dict(part.partition("=")[::2] for part in header.split(","))
-    if not parts.get("t", "").isdecimal():
+    at = parts.get("t", "")
+    if not header.isascii() or not at.isdecimal() or len(at) > _LONGEST_TIME:
         return False
-    at = int(parts["t"])
-    return hmac.compare_digest(sign(secret, at, body), header) and abs(now - at) <= tolerance
+    signed = hmac.compare_digest(sign(secret, int(at), body), header)
+    return signed and abs(now - int(at)) <= tolerance
 
 
 def check_url(url: str) -> str:
     """Return a webhook URL; raise InputError unless it is http or https with a host."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an unfinished IPv6 address, or no number as port
+        known = False
+    if not known or parts.username:
         raise InputError(
             "a webhook needs a URL such as https://example.org/hook",
             hint="write no user name or password into it",
