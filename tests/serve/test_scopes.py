@@ -6,7 +6,6 @@ A route that is new fails here until it is classified.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
