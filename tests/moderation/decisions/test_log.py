@@ -733,3 +733,27 @@ def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unsupported database URL"):
         DecisionLog("mysql://x")
     assert issubclass(DataError, InputError)
+
+
+@on_both
+@pytest.mark.parametrize("text", ["a\0b", "\x1abase64:YQ==", "\x1abase64:", "\ud800", "plain"])
+def test_a_text_of_any_characters_is_stored_and_verified(url: str, text: str) -> None:
+    """PostgreSQL refused zero bytes: a post with one could be neither recorded nor appealed."""
+    shown = text.replace("\ud800", "?")
+    with DecisionLog(url) as log:
+        made = cases.record_decision(log, make_decision(text, note=shown), text=text)
+        cases.record_appeal(log, made.id, statement=text, language="en")
+        found = cases.find_case(log, made.id)
+        assert found.text == shown
+        assert found.appeal is not None
+        assert log.read_content(found.appeal.id) == shown
+        assert list(find_faults(log)) == []
+
+
+@on_both
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "\u202e", "x" * 500])
+def test_an_id_of_any_characters_is_not_found(url: str, name: str) -> None:
+    with DecisionLog(url) as log:
+        for ask in (cases.find_case, cases.record_appeal):
+            with pytest.raises(InputError, match="no decision"):
+                ask(log, name)

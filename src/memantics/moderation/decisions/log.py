@@ -18,7 +18,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,6 +40,7 @@ _BUSY_MS = 15_000
 _START = "check --db; 'memantics decisions record' or 'memantics serve --decisions' starts a log"
 _WAITING, _DELIVERED, _DEAD = "waiting", "delivered", "dead"
 _IMAGE = "/image"  # end of the key of a stored image
+_PACKED = "\x1abase64:"  # start of a stored text that PostgreSQL would refuse as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,35 @@ def store_image(decision: str, data: bytes, expires_at: float | None = None) -> 
     return StoredContent(name_image(decision), base64.b64encode(data).decode("ascii"), expires_at)
 
 
+def pack_text(text: str) -> str:
+    r"""Return a text as it is stored: PostgreSQL takes no zero bytes, and no database surrogates.
+
+    >>> pack_text("a\0b"), unpack_text(pack_text("a\0b")), pack_text("ab")
+    ('\x1abase64:YQBi', 'a\x00b', 'ab')
+    """
+    data = text.encode("utf-8", "replace")
+    if b"\0" in data or text.startswith(_PACKED):
+        return _PACKED + base64.b64encode(data).decode("ascii")
+    return data.decode()
+
+
+def unpack_text(text: str) -> str:
+    """Return a text that :func:`pack_text` made; a damaged one is returned as it is."""
+    if text.startswith(_PACKED):
+        with suppress(ValueError):  # of base64, or of UTF-8
+            return base64.b64decode(text.removeprefix(_PACKED), validate=True).decode()
+    return text
+
+
+def is_known_form(decision: str) -> bool:
+    r"""Return whether a text can be the id of a decision; a database refuses some others.
+
+    >>> is_known_form("dec-1"), is_known_form("a\0b"), is_known_form("\udcff")
+    (True, False, False)
+    """
+    return decision.isascii() and decision.isprintable()
+
+
 def read_stored_bytes(key: str, text: str) -> bytes:
     """Return the bytes of a stored text or image; of a damaged image, those of its text.
 
@@ -106,7 +136,7 @@ def read_stored_bytes(key: str, text: str) -> bytes:
             return base64.b64decode(text.encode("ascii", "replace"), validate=True)
         except binascii.Error:
             pass
-    return text.encode("utf-8", "replace")
+    return unpack_text(text).encode("utf-8", "replace")
 
 
 def hash_line(seq: int, kind: str, case: str, at: float, body: str, prev: str) -> str:
@@ -303,7 +333,7 @@ class DecisionLog:
     def _keep(self, connection: Connection, content: StoredContent) -> None:
         import sqlalchemy as sa
 
-        values = {"content_key": content.key, "text": content.text}
+        values = {"content_key": content.key, "text": pack_text(content.text)}
         values_all: dict[str, Any] = {**values, "expires_at": content.expires_at}
         connection.execute(sa.insert(self.tables["decision_contents"]), values_all)
 
@@ -333,6 +363,8 @@ class DecisionLog:
         table = self.tables["decision_log"]
         query = sa.select(table).order_by(table.c.seq)
         if case is not None:
+            if not is_known_form(case):
+                return
             query = query.where(table.c.case_id == case)
         with self.read() as connection:
             for row in connection.execute(query).yield_per(1000):
@@ -343,8 +375,9 @@ class DecisionLog:
         import sqlalchemy as sa
 
         table = self.tables["decision_log"]
-        query = sa.select(table).where(table.c.case_id == case).order_by(table.c.seq)
-        yield from map(read_line, connection.execute(query).all())
+        if is_known_form(case):
+            query = sa.select(table).where(table.c.case_id == case).order_by(table.c.seq)
+            yield from map(read_line, connection.execute(query).all())
 
     def walk_after(self, connection: Connection, seq: int) -> Iterator[LogLine]:
         """Yield the lines after a number, inside a transaction."""
@@ -375,7 +408,7 @@ class DecisionLog:
         query = sa.select(table.c.text).where(table.c.content_key == key)
         with self.read() as connection:
             found = connection.execute(query).scalar_one_or_none()
-        return None if found is None else str(found)
+        return None if found is None else unpack_text(str(found))
 
     def read_image(self, decision: str) -> bytes | None:
         """Return the stored image of a decision; None if it was not stored or has been deleted."""
