@@ -21,7 +21,13 @@ import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from memantics.core.errors import DataError, InputError, first_fault, require_known
-from memantics.core.files import open_regular, read_regular, read_regular_text, replace_file
+from memantics.core.files import (
+    bounded_lines,
+    open_regular,
+    read_regular,
+    read_regular_text,
+    replace_file,
+)
 from memantics.core.records import Closed
 
 Reproduction = Literal[
@@ -162,7 +168,7 @@ def read_jsonl(path: Path) -> Iterable[tuple[int, JsonValue]]:
     """Yield the values of a JSON lines file with their line numbers from 1; skip blank lines."""
     try:
         with open_regular(path) as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(bounded_lines(file), 1):
                 if not line.isspace():
                     yield number, _parse_line(line, path, number)
     except OSError as error:

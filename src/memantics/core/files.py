@@ -23,7 +23,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, AnyStr
 from urllib.parse import quote, quote_plus
 
 import orjson
@@ -41,6 +41,7 @@ _known: dict[bytes, None] = {}
 
 # Size limits in bytes of a file that is held in memory, and of one that is read piece by piece.
 LARGEST_FILE, LARGEST_STREAM = 2 << 30, 1 << 40
+LONGEST_LINE = 256 << 20  # bytes or characters of a line, which is held in memory
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -130,6 +131,20 @@ def read_regular_text(
 def check_regular(path: str | os.PathLike[str], limit: int = LARGEST_STREAM) -> None:
     """Raise ``OSError`` if :func:`open_regular` would, for libraries that open files themselves."""
     open_regular(path, limit).close()
+
+
+def bounded_lines(file: IO[AnyStr]) -> Iterator[AnyStr]:
+    """Yield the lines of a file that is read piece by piece.
+
+    A line is held in memory, and in a file without line breaks it would be the whole file.
+
+    Raises:
+        OSError: A line is longer than ``LONGEST_LINE``.
+    """
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise OSError(errno.EFBIG, f"a line has more than {LONGEST_LINE:,} characters")
+        yield line
 
 
 def learn_secrets(*values: str) -> None:
@@ -248,7 +263,7 @@ def read_whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         return
     try:
         with open_regular(path) as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(bounded_lines(file), 1):
                 if line.endswith(b"\n"):
                     yield number, line
     except OSError as error:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from memantics.core.errors import DataError, InputError
-from memantics.core.files import open_regular, open_regular_text
+from memantics.core.files import bounded_lines, open_regular, open_regular_text
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 SAMPLE = 1 << 16  # characters from which the delimiter of a table is detected
@@ -84,6 +84,9 @@ def _detect_encoding(path: Path) -> str:
         chinese = Counter[bool]()  # runs of usual Chinese characters, and letters within words
         while decoders:
             block = file.read(1 << 20)
+            if block and not block.strip(b"\0"):
+                hint = "check that the file was copied completely"
+                raise DataError(path.name, "contains a block of zero bytes", hint=hint)
             for name, decoder in list(decoders.items()):
                 try:
                     text = decoder.decode(block, final=not block)
@@ -159,7 +162,8 @@ def read_separated(
     with long_cells(longest), open_regular_text(path, form.encoding, newline="") as file:
         number = 0
         try:
-            reader = csv.DictReader(file, delimiter=form.delimiter, strict=True)
+            lines = bounded_lines(file)
+            reader = csv.DictReader(lines, delimiter=form.delimiter, strict=True)
             refuse_equal_names(path, reader.fieldnames or ())
             for number, row in enumerate(reader, 1):
                 if None in row or None in row.values():
@@ -172,6 +176,9 @@ def read_separated(
                 "save it as UTF-8" if isinstance(error, UnicodeDecodeError) else "repair that row"
             )
             raise DataError(path.name, str(error), row=number + 1, hint=hint) from error
+        except OSError as error:
+            problem = error.strerror or str(error)
+            raise DataError(path.name, problem, row=number + 1, hint="repair that row") from error
 
 
 def refuse_equal_names(path: Path, names: Sequence[str]) -> None:
