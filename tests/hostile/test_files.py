@@ -19,9 +19,11 @@ from memantics.cli import main
 from memantics.core import samples as sample
 from memantics.core.errors import DataError, InputError
 from memantics.core.releases import parse_turtle
+from memantics.evaluation.judging.rubrics import open_rubric
 from memantics.moderation import storage
 from memantics.moderation.columns import TableColumns
 from memantics.moderation.scale.tables import _read_separated
+from memantics.moderation.wrapped import read_map
 from memantics.understanding.knowledge.formats import GraphFormat, parse
 from memantics.understanding.knowledge.official import _read_head
 from memantics.understanding.knowledge.validation import _Compiler
@@ -123,3 +125,13 @@ def test_archives_are_not_waited_for_at_a_pipe(tmp_path: Path) -> None:
         storage.load(pipe)
     with pytest.raises(DataError, match="is not a regular file"), _open_archive(pipe):
         pass
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 100_000, '"\\ud800"', "\0"])
+def test_a_rubric_and_a_label_map_are_refused_in_one_line(tmp_path: Path, value: str) -> None:
+    """A number of 5,000 digits ended in a traceback of tomllib."""
+    file = tmp_path / "a.toml"
+    file.write_text(f"a = {value}")
+    for read in (open_rubric, read_map):
+        with pytest.raises(InputError, match=r"TOML|cannot be read"):
+            read(file)

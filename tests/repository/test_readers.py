@@ -164,6 +164,24 @@ def test_every_reader_is_guarded_or_listed() -> None:
     )
 
 
+def test_toml_of_users_is_read_with_all_its_errors() -> None:
+    """``tomllib`` raises RecursionError or ValueError, too, for deep and long values."""
+    packaged = {
+        "benchmarks/memeintent/paper.py",
+        "cli/main.py",
+        "core/data.py",
+        "web/phrases.py",
+        "web/site.py",
+        "workbench/demo.py",
+    }
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        if "tomllib.load" in path.read_text(encoding="utf-8")
+    }
+    assert found == packaged
+
+
 def test_the_scan_finds_each_kind_of_reader() -> None:
     kinds = """
 def a(): open(x)

@@ -17,6 +17,7 @@ import numpy as np
 import orjson
 from pydantic import Field, ValidationError
 
+from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, StoreError, first_fault
 from memantics.core.files import open_regular, read_regular, read_regular_text, replace_file
 from memantics.core.images import load
@@ -176,7 +177,7 @@ def fit_platt(odds: Floats, labels: Ints) -> tuple[float, float]:
 def read_map(path: Path) -> LabelMap:
     """Read a label map; raise DataError if it is invalid."""
     try:
-        return LabelMap.model_validate(tomllib.loads(read_regular_text(path)))
+        return LabelMap.model_validate(load_toml(read_regular_text(path)))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(
             path, f"cannot be read: {error}", hint="write a TOML file with a table [labels]"

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, create_model
 
+from memantics.core.data import load_toml
 from memantics.core.errors import InputError, first_fault
 from memantics.core.files import read_regular_text
 from memantics.core.prompt import Prompt, read_prompts
@@ -131,7 +132,7 @@ def _read(path: Path, prompt: Literal["judge", "own"]) -> Rubric:
         "write name, and [[dimension]] with id, question and levels; see docs/how-to/llm-judges.md"
     )
     try:
-        found = _RubricFile.model_validate(tomllib.loads(read_regular_text(path)))
+        found = _RubricFile.model_validate(load_toml(read_regular_text(path)))
     except OSError as error:
         raise InputError(f"rubric {path} cannot be read: {error}", hint=hint) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
