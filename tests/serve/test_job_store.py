@@ -8,12 +8,16 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from memantics.serve.jobs import LEASE, TRIES, JobStore, Runner
+from memantics.serve import jobs
+from memantics.serve.jobs import LEASE, TRIES, JobStore, Runner, run_job, show_analysis
 from memantics.serve.refusals import Refusal
-from tests.serve.site import Clock, Site
+from memantics.understanding import ReappraiseSettings
+from tests.serve.site import MEME, Clock, Site
 
 
 @pytest.fixture
@@ -161,3 +165,58 @@ def test_readiness_follows_the_slots(site: Site) -> None:
         finally:
             change(jobs, "ALTER TABLE gone RENAME TO jobs")
         assert wait_for(200) == 200
+
+
+def test_running_jobs_are_queued_again_and_unused_folders_deleted(
+    store: JobStore, clock: Clock
+) -> None:
+    """What the service does at its start, after it was killed."""
+    running = store.add("analyze", "shop", {}, b"image")
+    clock.now += 1
+    waiting = store.add("analyze", "shop", {}, b"image")
+    claimed = store.claim()
+    assert claimed is not None
+    assert claimed.id == running.id
+    store.place("of-nobody").mkdir()
+    assert store.recover() == 1
+    found = [store.get(job.id) for job in (running, waiting)]
+    assert [one.status for one in found if one] == ["queued", "queued"]
+    assert store.place(running.id).is_dir()
+    assert not store.place("of-nobody").exists()
+    again = store.claim()
+    assert again is not None
+    assert (again.id, again.tries) == (running.id, 2)
+
+
+def test_an_analysis_is_shown_without_the_path_of_its_file() -> None:
+    class Found:
+        def to_dict(self) -> dict[str, object]:
+            return {"image": "/var/jobs/x/meme.png", "text": "hi"}
+
+    assert show_analysis(Found()) == {"text": "hi"}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"), [({}, (1, False)), ({"versions": 3, "label": True}, (3, True))]
+)
+def test_a_job_rewrites_with_its_options(
+    store: JobStore,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, object],
+    expected: tuple[int, bool],
+) -> None:
+    class Stopped(Exception):
+        pass
+
+    seen: list[tuple[int, bool]] = []
+
+    async def rewrite(*_: object, settings: ReappraiseSettings, **__: object) -> None:
+        seen.append((settings.versions, settings.label))
+        raise Stopped
+
+    monkeypatch.setattr(jobs, "reappraise_async", rewrite)
+    job = store.add("reappraise", "shop", options, MEME.read_bytes())
+    engine: Any = SimpleNamespace(ocr=None, calls=None)
+    with pytest.raises(Stopped):
+        asyncio.run(run_job(job, store.place(job.id), engine, lambda _progress: None))
+    assert seen == [expected]
