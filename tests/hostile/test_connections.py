@@ -90,7 +90,7 @@ def test_a_refused_body_is_answered_once(caplog: pytest.LogCaptureFixture) -> No
             with socket.create_connection(taken.getsockname()) as line:
                 line.settimeout(20)
                 line.sendall(head + body + b"\r\n")
-                heard = b"".join(iter(lambda: line.recv(1000), b""))  # noqa: B023
+                heard = b"".join(iter(lambda: line.recv(1000), b""))
             assert heard.startswith(b"HTTP/1.1 400")
             assert heard.count(b"HTTP/1.1") == 1
         made.should_exit = made.force_exit = True
