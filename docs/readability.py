@@ -94,7 +94,8 @@ def find_help(root: Path) -> Iterator[SampledText]:
     """Help of commands and of their options, from the generated reference."""
     page = root / "docs" / "reference" / "cli.md"
     command = ""
-    for line in page.read_text(encoding="utf-8").splitlines():
+    text = re.sub(r"(?<=[^\n|`])\n(?=[^\n|#`])", " ", page.read_text(encoding="utf-8"))
+    for line in text.splitlines():
         if line.startswith("## "):
             command = line.removeprefix("## ").strip("`")
         option = OPTION.match(line)

@@ -84,12 +84,17 @@ class ProjectChanges:
         str | None, Flag("Language code of the memes, such as zh; also used for invitation pages.")
     ] = None
     pass_mark: Annotated[
-        float | None, Flag("Training items to answer correctly, as a proportion.", min=0, max=1)
+        float | None,
+        Flag(
+            "Proportion of training items that an annotator must answer correctly, 0 to 1.",
+            min=0,
+            max=1,
+        ),
     ] = None
     feedback: Annotated[
         bool | None,
         Flag(
-            "Show the expected answers after each training item, or run it as a test.",
+            "Show the expected answer after each training item (--feedback), or hide it (--test).",
             "--feedback/--test",
         ),
     ] = None
@@ -543,7 +548,7 @@ def set_up_project(
 def export_annotations(
     storage: Storage,
     project: Annotated[int, Argument("Project number.")],
-    out: Annotated[Path, Flag("File to write, or folder for huggingface.")],
+    out: Annotated[Path, Flag("File to write; for 'huggingface', a folder.")],
     what: Annotated[
         What,
         Flag(
@@ -554,7 +559,10 @@ def export_annotations(
     ] = "annotations",
     form: Annotated[
         Literal["jsonl", "csv", "parquet", "json", "zip", "tex"] | None,
-        Flag("File format. Default: that of the file name, else of the content.", "--format"),
+        Flag(
+            "File format. Default: from the extension of --out, else the usual format of --what.",
+            "--format",
+        ),
     ] = None,
 ) -> None:
     """Write annotations, tables or agreement of a project to a file.
@@ -564,7 +572,7 @@ def export_annotations(
         project: Project number.
         out: File to write, or a new folder for ``huggingface``.
         what: Content to export.
-        form: File format. Default: that of the file name, else of the content.
+        form: File format. Default: from the extension of --out, else the usual format of --what.
 
     Raises:
         InputError: The project does not exist, or the folder already exists.

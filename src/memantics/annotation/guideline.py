@@ -70,10 +70,15 @@ def grow_guideline(
         str, Flag("Model that wrote the first draft of the rule, for the record.")
     ] = "",
     policy: Annotated[
-        Path | None, Flag("Next version of the policy that is the guideline of the project.")
+        Path | None,
+        Flag("Policy file: the new version of the policy that is the project's guideline."),
     ] = None,
     again: Annotated[
-        bool, Flag("Whether annotators annotate the items again.", "--reannotate/--no-reannotate")
+        bool,
+        Flag(
+            "Have the items that the rule clarifies annotated again.",
+            "--reannotate/--no-reannotate",
+        ),
     ] = True,
     calls: CallSettings | None = None,
 ) -> GuidelineState:
@@ -89,7 +94,7 @@ def grow_guideline(
         drafted: Model that wrote the first draft, for the record.
         policy: Next version of the policy that is the guideline. Items that cite a changed clause
             are annotated again.
-        again: Whether annotators annotate the items again.
+        again: Have the items that the rule clarifies annotated again.
         calls: Settings of the model calls.
 
     Returns:

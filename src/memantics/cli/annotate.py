@@ -30,14 +30,14 @@ def make_texts(done: construction.MadeQueue) -> None:
 
 @expose(construction.apply_texts, json=None)
 def apply_texts(done: construction.AppliedTexts) -> None:
-    """Apply corrected texts of a queue to the folder of memes."""
+    """Write the texts that annotators corrected into the list of memes of a folder."""
     told = f"{done.changed} texts changed, {done.unreadable} memes marked unreadable"
     console().print(plain(f"{done.folder}: {told}"))
 
 
 @expose(construction.make_error_queue, json=None)
 def make_errors(done: construction.MadeQueue) -> None:
-    """Write items that most runs got wrong as a queue for error analysis."""
+    """Write the items that most runs answered wrong as an annotation queue for error analysis."""
     _show(done, "items")
 
 
@@ -89,7 +89,7 @@ def take_in(done: annotation.ImportSummary) -> None:
 @app.command("setup")
 @expose(annotation.set_up_project)
 def set_up(settings: dict[str, object]) -> None:
-    """Show the settings of a project, or change the annotators per item and the tie rule."""
+    """Show or change the settings of a project, such as the number of annotators per item."""
     print_lines(f"{name}: {value}" for name, value in settings.items() if value != "")
 
 
@@ -103,7 +103,7 @@ def hand_out(_: None, what: str, project: int, out: Path) -> None:
 @app.command("guideline")
 @expose(annotation.grow_guideline)
 def grow_guideline(state: annotation.GuidelineState) -> None:
-    """Find items that annotators read differently, draft a rule and add it to the guideline."""
+    """List items on which annotators disagree; draft or add a rule of the guideline."""
     print_lines(state.lines())
 
 

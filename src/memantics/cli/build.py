@@ -52,7 +52,7 @@ def _show_plan(settings: ExtractSettings, as_json: bool, explain: Explain = Fals
     first=("model", "out"),
 )
 def build_knowledge(built: construction.Built[KnowledgeReport]) -> None:
-    """Extract what memes show, say and mean, with one structured call per dimension.
+    """Extract what memes show, say and mean, with one model call per dimension of meaning.
 
     Calls are logged in the build folder; running the command again reuses them.
     """
@@ -109,9 +109,10 @@ def show_ratings(found: construction.Ratings) -> None:
 
 @expose(construction.compare_questions)
 def compare_questions(found: construction.Compared) -> None:
-    """Compare the human ratings of two builds on the same memes, paired by planned question.
+    """Compare the proportions of good questions in two builds of the same memes.
 
-    A planned question that one build did not keep counts as not good there.
+    The comparison is paired: a question that both builds planned, but one did not keep, counts as
+    not good in that build.
     """
     show_table(found.table())
     print_lines(found.lines())
@@ -171,7 +172,9 @@ def _show_end(built: construction.Built[Any], misses: Sequence[Miss], memes: int
 
 Out = Annotated[
     Path | None,
-    Flag("Write the metrics for 'paper --statistics'; give the benchmark's chats first."),
+    Flag(
+        "File for the metrics, which 'paper --statistics' reads; give the benchmark's chats first."
+    ),
 ]
 
 
@@ -195,7 +198,7 @@ def group_memes(done: construction.Grouped) -> None:
 
 @expose(construction.check_hard_negatives)
 def check_groups(done: construction.HardNegativeCheck) -> None:
-    """Rebuild PunMemeCN's groups of three; report how many are recovered by image and by text."""
+    """Search PunMemeCN's hard negatives again; report how many are found by image and by text."""
     told = f"{done.image} of {done.groups} groups are recovered by image, {done.text} by text"
     console().print(plain(told), soft_wrap=True)
 
@@ -259,7 +262,7 @@ def collect_memes(done: Collected, page: bool, as_json: AsJson = False) -> None:
 
 @expose(construction.publish)
 def publish(done: construction.PublishedBenchmark, name: str) -> None:
-    """Publish an annotated queue: a benchmark folder, Parquet, Croissant and a data card.
+    """Publish an annotated queue as a benchmark, with Parquet, Croissant and a data card.
 
     The benchmark runs at once with 'memantics run NAME'. Memes that annotators dropped are left
     out. The queue is not changed.

@@ -16,7 +16,8 @@ from memantics.core.parameters import Argument, Flag
 from memantics.moderation import LabelExplanation, LabelInfo, Measured, list_labels, tabulate_labels
 
 app = typer.Typer(
-    help="Classifiers for any label: emotion, sentiment, intent, or your own.", no_args_is_help=True
+    help="Train and use classifiers for any label: emotion, sentiment, intent, or your own.",
+    no_args_is_help=True,
 )
 
 
@@ -49,14 +50,14 @@ def train(done: moderation.TrainedFile) -> None:
     },
 )
 def evaluate(done: Measured) -> None:
-    """Evaluate a classifier on labelled memes, or a preset by group cross-validation."""
+    """Evaluate a classifier on labelled memes, or cross-validate a preset (a set of features)."""
     show_measured(done)
 
 
 @app.command("eval-negative")
 @expose(moderation.measure_negative)
 def evaluate_gate(found: moderation.NegativeGate) -> None:
-    """Measure how well word lists and the shipped classifier recognise negative memes."""
+    """Measure how well the word lists and the built-in classifier recognise negative memes."""
     show_table(found.table())
     print_lines(found.notes)
 

@@ -152,7 +152,10 @@ def report(
         Flag("Output format: html, markdown, latex, csv, json, or one of a plug-in.", "--format"),
     ] = "html",
     table: Annotated[
-        bool, Flag("Write only the table of models × tasks, as LaTeX always does.", "--table")
+        bool,
+        Flag(
+            "Write only the table of models × tasks; LaTeX output is always this table.", "--table"
+        ),
     ] = False,
     style: Annotated[TableStyle | None, Flag("LaTeX table style.")] = None,
     images: Annotated[bool, Flag("Embed thumbnails of the images in the page.")] = True,
@@ -242,10 +245,10 @@ def _end(found: Audit) -> None:
     ),
 )
 def audit_benchmark(audit: Audit, out: Path | None) -> None:
-    """Audit a benchmark: shortcuts, never-correct options, leaks, impossible tables.
+    """Audit a benchmark: shortcuts, never-correct options, leaks, impossible published values.
 
-    With a model also: a blind run, the order of options, the consistency of judges. Each finding
-    has a score, a verdict in plain words, and advice.
+    With --model, the audit also asks the model without images and with other orders of options.
+    Each finding has a value, a verdict and a recommendation.
     """
     to = console()
     to.print(plain(f"Audit of {audit.card.title}, {audit.data.kind} data", "bold"))

@@ -66,9 +66,9 @@ def _show_statistics(rows: Sequence[Statistic]) -> None:
 def add(survey: evaluation.Survey) -> None:
     """Register a release, check it, and compare its statistics with the paper's.
 
-    Data of your own need no dataset config: memantics data add PATH --label COLUMN. PATH is a
-    table, a folder of tables, or folders of images named by their labels. The data sets of a tree
-    of folders are registered one by one.
+    For your own data, give a path: memantics data add PATH --label COLUMN. PATH is a table, a
+    folder of tables, or a folder of images in subfolders that are named by labels. In a tree of
+    folders, each folder with tables is registered as one data set.
     """
     if survey.sets:
         show_table(evaluation.tabulate_sets(survey.sets))
@@ -119,6 +119,6 @@ def check(found: tuple[evaluation.Survey, Registered]) -> None:
 @app.command("stats")
 @expose(evaluation.survey_data, watch=_wait)
 def stats(survey: evaluation.Survey) -> None:
-    """Recompute the paper's statistics from your copy."""
+    """Recompute the paper's statistics from your copy of the data."""
     _show_found(survey)
     _show_statistics(survey.statistics)

@@ -9,7 +9,7 @@ from memantics.cli.expose import expose, make_command, save_page
 from memantics.cli.terminal import console, plain, print_lines, show_table
 
 app = typer.Typer(
-    help="Decisions as records: a hash-chained log, appeals, webhooks, statements of reasons.",
+    help="Log moderation decisions: record, verify, explain, appeal, export.",
     no_args_is_help=True,
 )
 
@@ -45,7 +45,7 @@ def record(done: moderation.RecordedDecisions) -> None:
 @app.command("explain")
 @expose(moderation.explain_case)
 def explain(done: str) -> None:
-    """Write the explanation of a decision for the poster."""
+    """Write the explanation of a decision for the author of the post."""
     console().print(plain(done), soft_wrap=True)
 
 
@@ -90,7 +90,7 @@ def export(done: moderation.ExportedStatements) -> None:
 @app.command("summary")
 @expose(moderation.summarise_decisions, save=save_page)
 def summary(done: moderation.DecisionSummary) -> None:
-    """Show decisions by clause, overturn rates with intervals, and the time to decide appeals."""
+    """Show decisions by clause, the proportion overturned on appeal, and the time of appeals."""
     show_table(done.table())
 
 
@@ -105,7 +105,7 @@ def retain(done: moderation.Retained) -> None:
 @app.command("deliver")
 @expose(moderation.deliver_webhooks)
 def deliver(done: moderation.Delivered) -> None:
-    """Send waiting webhooks that are due, signed with MEMANTICS_WEBHOOK_SECRET."""
+    """Send the webhooks that are due, signed with MEMANTICS_WEBHOOK_SECRET."""
     console().print(plain(f"sent: {done.sent:,}; waiting: {done.waiting:,}; dead: {done.dead:,}"))
 
 

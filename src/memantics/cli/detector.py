@@ -42,7 +42,7 @@ def build_pairs(done: construction.BuiltPairs) -> None:
 
 @expose(construction.check_pairs, save=save_page)
 def check_pairs(done: construction.PairCheck, out: Path | None) -> None:
-    """Measure how consistent a detector or a run is on minimal pairs, by kind."""
+    """Test a detector or a run on minimal pairs, by kind of pair."""
     show_table(done.table())
     if done.not_scored:
         console().print(plain(f"skipped: {done.not_scored} pairs with an unanswered side"))
@@ -173,7 +173,7 @@ def _refuse(question: str, given: Mapping[str, object]) -> None:
 
 @expose(moderation.study, watch=lambda as_json: nullcontext({} if as_json else {"progress": tell}))
 def study(done: moderation.Study, out: Path) -> None:
-    """Train many detectors with the same protocol, test each once and compare them (Table 5).
+    """Train several detectors with the same settings, test each once, and compare them.
 
     Training stops early on a validation part of the training memes; the test part is used once.
     Running the command again resumes it.
@@ -260,9 +260,9 @@ def _end_retraining(done: Retrained) -> None:
 @app.command("retrain")
 @expose(moderation.retrain, watch=lambda: nullcontext({"watch": tell}), end=_end_retraining)
 def retrain(done: Retrained) -> None:
-    """Retrain a detector with new annotations; replace it unless it gets significantly worse.
+    """Retrain a detector with new annotations; replace it only if the new one passes a test.
 
-    Both versions are compared on a fixed held-out part and on the reviewed memes.
+    The test compares both detectors on held-out memes and on the reviewed memes.
     """
     show_table(done.table())
     for name, lines in (("now correct", done.better), ("now wrong", done.worse)):

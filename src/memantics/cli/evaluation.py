@@ -195,7 +195,7 @@ def _show_estimates(
 
 
 human_eval_app = typer.Typer(
-    help="Human evaluation: export answers as a blind queue, and score the ratings.",
+    help="Let people rate answers: export answers without model names, and score the ratings.",
     no_args_is_help=True,
 )
 
@@ -203,7 +203,7 @@ human_eval_app = typer.Typer(
 @human_eval_app.command("export")
 @expose(evaluation.export_human_eval, json=None)
 def export(done: HumanExport) -> None:
-    """Export answers for human evaluation: a blind queue, and the key with the model names."""
+    """Export answers for human evaluation: a queue without model names, and a key with them."""
     written = f"{done.rows} ratings of {done.memes} memes: {done.queue}"
     console().print(plain(f"{written}; do not show {done.key} to the raters"))
 
@@ -225,7 +225,7 @@ def score_ratings(done: evaluation.HumanScores) -> None:
 @human_eval_app.command("preferences")
 @expose(evaluation.score_preferences)
 def preferences(done: list[Score]) -> None:
-    """Compare people's choices between meme versions with the ratings of judges."""
+    """Measure how often judges agree with people's choices between versions of a meme."""
     show_table(evaluation.tabulate_agreement(done))
 
 
@@ -299,7 +299,7 @@ def perturb(
     calls: CallSettings,
     as_json: AsJson = False,
 ) -> None:
-    """Test what answers depend on: change image, caption or options; compare with the plain run.
+    """Test what answers depend on: change image, caption or options, and compare the scores.
 
     Differences are paired by item and clustered by meme. contamination=… tests whether a model has
     memorised the data.

@@ -14,8 +14,8 @@ from memantics.cli.terminal import console, plain, show_table
 RATE = "rate"
 app = typer.Typer(
     cls=make_default_group(RATE),
-    help="Rate free-text answers with LLM judges; correct, plan and audit with human ratings."
-    " 'judge RUN' rates a run.",
+    help="Rate free-text answers with LLM judges, and correct the scores with human ratings. "
+    "'judge RUN' rates a run.",
 )
 
 
@@ -43,7 +43,7 @@ def rate(found: list[evaluation.Judgement]) -> None:
 @app.command("plan")
 @expose(evaluation.plan_ratings)
 def plan(made: evaluation.RatingPlan) -> None:
-    """Select the answers that people should rate; write a queue and the interval to expect."""
+    """Select answers for human rating; write a queue and print the interval to expect."""
     show_table(made.table())
     console().print(plain(f"{made.answers} answers about {made.items} of {made.of} items"))
     ends = dict.fromkeys((f"{made.smallest:.2f}", f"{made.largest:.2f}"))
@@ -70,6 +70,6 @@ def compare(found: evaluation.JudgeComparison, out: Path | None) -> None:
     dump=lambda found: [one.to_dict() for one in found],
 )
 def drift(found: list[evaluation.JudgeDrift]) -> None:
-    """Test whether scores by another version of a judge may be compared."""
+    """Test whether two versions of a judge give comparable scores."""
     for one in found:
         show_table(one.table())

@@ -18,7 +18,8 @@ from memantics.core.parameters import Argument, Flag
 from memantics.understanding import retrieve, tabulate_near
 
 app = typer.Typer(
-    help="Knowledge graphs of memes: import, query, validate, show, export.", no_args_is_help=True
+    help="Manage knowledge graphs of memes: import, query, validate, show, export.",
+    no_args_is_help=True,
 )
 
 Store = Annotated[Path, Flag("Folder of the knowledge store.", "--store", metavar="DIR")]

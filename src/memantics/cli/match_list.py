@@ -11,7 +11,7 @@ from memantics.cli.expose import expose
 from memantics.cli.terminal import console, plain
 
 app = typer.Typer(
-    help="Hash matching: labelled memes whose copies get the same label.", no_args_is_help=True
+    help="Manage match lists: known memes whose copies get the same label.", no_args_is_help=True
 )
 
 
@@ -25,7 +25,7 @@ def _show(entries: list[moderation.MatchEntry]) -> None:
 @app.command("add")
 @expose(moderation.add_to_match_list)
 def add(done: list[moderation.MatchEntry]) -> None:
-    """Add labelled memes: their copies get the same label from now on."""
+    """Add labelled memes to a match list; copies of them then get the same label."""
     _show(done)
 
 

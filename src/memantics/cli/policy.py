@@ -11,7 +11,7 @@ from memantics.cli.terminal import console, plain, print_lines, show_table
 from memantics.core.policy import Policy, write_policy
 
 app = typer.Typer(
-    help="Policies: numbered clauses that people and models share.", no_args_is_help=True
+    help="Write, check and test moderation policies with numbered clauses.", no_args_is_help=True
 )
 
 
@@ -67,7 +67,7 @@ def _stop_at_failed(done: moderation.PolicyTest) -> None:
     first=("data", "models", "against", "samples", "flips", "attempts", "limit", "folder"),
 )
 def test(done: moderation.PolicyTest) -> None:
-    """Let models decide memes under a policy, and compare them with gold and with each other."""
+    """Let models decide memes by a policy; compare them with correct clauses and each other."""
     show_table(done.table())
     if not done.gold:
         lost = "no meme has a gold clause: add a column clause to measure agreement"

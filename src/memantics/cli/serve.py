@@ -26,7 +26,10 @@ DetectorFiles = Annotated[
     Flag("Detector file; repeatable, one per language. Default: the sample detector."),
 ]
 ShadowFile = Annotated[
-    Path | None, Flag("Shadow detector: scores the same inputs, only disagreements are counted.")
+    Path | None,
+    Flag(
+        "New detector to test: it scores the same inputs, and different verdicts are only counted."
+    ),
 ]
 StoreFolder = Annotated[
     Path | None, Flag("Folder of the knowledge store. Default: that of the sample data.")
@@ -226,14 +229,17 @@ def _show_start(settings: ServeSettings) -> None:
 def make_token(
     name: Annotated[str, Argument("Name of the client.")],
     file: Annotated[Path, Flag("Token file to add it to.", "--tokens")],
-    scope: Annotated[list[str] | None, Flag("Allowed scope; repeatable. Default: all.")] = None,
+    scope: Annotated[
+        list[str] | None,
+        Flag("What the client may use, such as moderate; repeatable. Default: everything."),
+    ] = None,
     rate: Annotated[float, Flag("Rate limit in requests per minute.")] = 600.0,
     role: Annotated[
         list[str] | None,
         Flag("Role in which the client's people may decide by a policy; repeatable. Default: any."),
     ] = None,
 ) -> None:
-    """Create a token for a client of the service; only its digest is stored."""
+    """Create a token for a client of the service; only a hash of it is stored."""
     from memantics.serve.settings import make_token as make
 
     secret, made = make(file, name, scope or (), rate, role or ())

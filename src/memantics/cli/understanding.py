@@ -188,7 +188,7 @@ def _end_edit(done: understanding.Edited) -> None:
     defaults={"concurrency": 8},
 )
 def edit_memes(done: understanding.Edited) -> None:
-    """Edit every meme of MER-Bench's index with one editor; the output can be judged."""
+    """Edit every meme of MER-Bench's index with one image editor, for its judge."""
     text = f"{done.made} made, {done.kept} there before, {len(done.failed)} failed: {done.folder}"
     console().print(plain(text), soft_wrap=True)
 
@@ -351,7 +351,7 @@ def _end_drafts(made: ReappraisalDrafts) -> None:
     first=("model",),
 )
 def build_reappraisal(made: ReappraisalDrafts) -> None:
-    """Rewrite every meme of a folder with one or more editors, and queue the drafts for review."""
+    """Rewrite every meme of a folder with one or more image editors, for human review."""
     counts = made.counts
     columns = ("done", "flawed", "declined", "failed")
     rows = tuple((name, *(str(group[each]) for each in columns)) for name, group in counts.items())

@@ -53,10 +53,19 @@ def with_dimensions(settings: ExtractSettings, folder: Path | None) -> ExtractSe
 
 def read_extract_settings(
     *,
-    order: Annotated[str, Flag("Order of the dimensions: default, paper or official.")] = "default",
+    order: Annotated[
+        str,
+        Flag(
+            "Order in which dimensions are extracted: default, paper (of M-QUEST) or official (its "
+            "code)."
+        ),
+    ] = "default",
     refine: Annotated[
         Refine | None,
-        Flag("When to request relations: with the individuals, in a second pass, or never (off)."),
+        Flag(
+            "When the model is asked for relations: with the entries (same), in a second call "
+            "(second), or never (off)."
+        ),
     ] = None,
     background: Annotated[
         Path | None, Flag("Background knowledge: a text file or a folder of text files.")
@@ -68,7 +77,8 @@ def read_extract_settings(
     retrieve: Annotated[
         Sequence[Path],
         Flag(
-            "Store, build or folder of texts to retrieve background from for each meme; repeatable."
+            "Knowledge store, build or folder of texts from which background is retrieved; "
+            "repeatable."
         ),
     ] = (),
     retrieved: Annotated[

@@ -341,7 +341,7 @@ def compare_questions(
     first: Annotated[Path | str, Argument("Rated build folder of one version.", kind=Path)],
     second: Annotated[Path | str, Argument("Rated build folder of another version.", kind=Path)],
 ) -> Compared:
-    """Compare the human ratings of two builds on the same memes, paired by planned question.
+    """Compare the proportions of good questions in two builds of the same memes.
 
     The builds may differ in prompt version, models or settings. A planned question that one build
     did not keep counts as not good there, so that a version gains nothing by rejecting more.

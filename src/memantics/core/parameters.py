@@ -48,7 +48,9 @@ class Flag:
     name: str = ""
 
 
-Attempts = Annotated[int, Flag("Attempts per reply until it can be parsed.", min=1, max=10)]
+Attempts = Annotated[
+    int, Flag("Maximum number of attempts until a reply can be parsed.", min=1, max=10)
+]
 DataFlag = Annotated[
     DataKind | None,
     Flag("Data to use: release or sample. Default: a registered release, else the sample data."),
@@ -103,7 +105,7 @@ def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
 ImagePath: TypeAlias = Path | str
 TokenPrices: TypeAlias = tuple[float, float] | None  # price per million input and output tokens
 ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
-_TAKEN = "Text that counts as caption: 'caption' (lines classified as captions) or 'all' lines."
+_TAKEN = "Lines that count as caption: 'caption' (no signs, watermarks, interface texts) or 'all'."
 TextTaken = Annotated[TextChoice, Flag(_TAKEN, "--text", default="caption")]
 FewMemes = Annotated[
     int | None, Flag("Use only the first N memes. Default: all.", "--limit", min=1)

@@ -260,28 +260,43 @@ class AuditSettings:
         Flag("Model to run in addition; repeatable. Default: no model.", "--model -m"),
     ] = ()
     resplit: Annotated[
-        GroupKind | None, Flag("Write a group-disjoint split and report the score drop.")
+        GroupKind | None,
+        Flag(
+            "Write a split that keeps related memes in one part, and report by how much scores "
+            "drop on it."
+        ),
     ] = None
     labels: Annotated[bool, Flag("Rank likely label errors and write a review queue.")] = False
     everything: Annotated[
         bool, Flag("Run all checks; also write a badge, BibTeX and JSON.", "--all")
     ] = False
     reviewed: Annotated[
-        Path | None, Flag("Exported annotations of the --labels queue; adds the error rate.")
+        Path | None,
+        Flag(
+            "Exported annotations of the review queue of --labels; adds the proportion of wrong "
+            "labels."
+        ),
     ] = None
     data: DataFlag = None
     split: SplitFlag = None
     options: TaskOptions = field(default_factory=dict)
     perturbed: Annotated[
         Sequence[Path],
-        Flag("Plain or perturbed run of a task to include; repeatable.", "--run"),
+        Flag(
+            "Folder of a run of the task, perturbed or not, whose answers the audit uses; "
+            "repeatable.",
+            "--run",
+        ),
     ] = ()
     limit: Annotated[
         int | None, Flag("Maximum number of items per model, spread over memes.", min=1)
     ] = 200
     published: Annotated[
         Path | None,
-        Flag("Published table to check in addition (JSON, as in expected/published.json)."),
+        Flag(
+            "JSON file with a published table of scores to check, in the format of "
+            "expected/published.json."
+        ),
     ] = None
     runs: Annotated[Path, Flag("Output folder for model answers, splits and queues.")] = Path(
         "runs/audit"
@@ -297,7 +312,7 @@ async def audit_async(
     calls: CallSettings | None = None,
     progress: ProgressWish = None,
 ) -> Audit:
-    """Audit a benchmark: shortcuts, never-correct options, leaks, impossible tables.
+    """Audit a benchmark: shortcuts, never-correct options, leaks, impossible published values.
 
     With a model, it also compares runs without the image, with other option orders, and repeated
     judgements.

@@ -193,7 +193,11 @@ class Variation:
         int, Flag("Number of repeats with different seeds. Default: 1.", min=1, max=100)
     ] = 1
     score: Annotated[
-        ScoreBy, Flag("Parse the reply, or choose the option with the highest log-probability.")
+        ScoreBy,
+        Flag(
+            "How to find the answer: parse the reply (reply), or take the most probable option "
+            "(logprobs)."
+        ),
     ] = "reply"
     max_tokens: Annotated[
         int | None, Flag("Maximum number of answer tokens, without reasoning.", min=1)

@@ -47,7 +47,7 @@ RubricFlag = Annotated[
 ]
 ImageFlag = Annotated[bool, Flag("Show the image to the judge.")]
 JudgeVersion = Annotated[
-    str, Flag("Version of the judge, stored with each mark. Default: that of the server.")
+    str, Flag("Version of the judge, stored with each rating. Default: that of the server.")
 ]
 
 
@@ -132,7 +132,7 @@ async def judge_async(
             :func:`plan_ratings`. Several runs need the column ``run``.
         rubric: A rubric of your own (TOML). Default: correctness and coverage, 1 to 5.
         image: Whether the judge sees the image.
-        judge_version: Version of the judge, stored with each mark. Default: that of the server.
+        judge_version: Version of the judge, stored with each rating. Default: that of the server.
         calls: Settings of the calls to judge models; see :class:`CallSettings`.
 
     Returns:

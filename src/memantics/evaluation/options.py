@@ -55,7 +55,7 @@ AskedModels = Annotated[
 MetricNames = Annotated[
     Sequence[str] | None,
     Flag(
-        "Metric to add to the task's own; repeatable. See 'memantics metrics list'."
+        "Metric to compute besides those of the task; repeatable. See 'memantics metrics list'."
         " 'none': no metric. Default: those of the last scoring.",
         "--metric",
         metavar="NAME",

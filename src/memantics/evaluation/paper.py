@@ -364,7 +364,8 @@ def paper(
         Flag("CSV table of properties of further models, to group results by."),
     ] = None,
     statistics: Annotated[
-        Paths, Flag("Values measured by another command (JSON); repeatable.")
+        Paths,
+        Flag("JSON file of 'build chat-quality' or 'build check-hard-negatives'; repeatable."),
     ] = (),
     parts: Annotated[
         Sequence[str],

@@ -304,7 +304,7 @@ def _read_call_log(path: Path) -> dict[str, int]:
 # Settings of model calls: server, concurrent calls, prices and cache.
 
 _PARAM = Flag(
-    "Request field NAME=VALUE, such as max_tokens=512; repeatable.",
+    "Field of the request to the model, NAME=VALUE, such as max_tokens=512; repeatable.",
     "--param",
     metavar="NAME=VALUE",
 )
@@ -347,7 +347,7 @@ class CallSettings:
         base_url: URL of an OpenAI-compatible server. Default: ``OPENAI_BASE_URL``, else OpenAI's.
             The key comes from the environment variable ``OPENAI_API_KEY``.
         params: Fields that are added to every request, such as ``{"max_tokens": 512}``.
-        concurrency: Maximum number of concurrent calls.
+        concurrency: Maximum number of model calls at the same time.
         timeout: Time limit of one call in seconds.
         prices: Prices per million input and output tokens, to compute the cost.
         use_cache: Whether replies are taken from the cache; ``False`` calls the model again.
@@ -361,7 +361,9 @@ class CallSettings:
         Flag("URL of an OpenAI-compatible server. The API key is read from OPENAI_API_KEY."),
     ] = None
     params: Annotated[Mapping[str, JsonValue], _PARAM] = field(default_factory=dict)
-    concurrency: Annotated[int, Flag("Maximum number of concurrent calls.", min=1, max=4096)] = 32
+    concurrency: Annotated[
+        int, Flag("Maximum number of model calls at the same time.", min=1, max=4096)
+    ] = 32
     timeout: Annotated[float, Flag("Timeout per call, in seconds.", min=0.1)] = 300.0
     prices: Annotated[
         tuple[float, float] | None,

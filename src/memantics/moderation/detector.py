@@ -125,8 +125,8 @@ def train_classifier(
     out: Annotated[
         Path | None,
         Flag(
-            "File to write. Default: the place where NAME/LABEL is looked up; the classifier"
-            " then becomes the default for its topic."
+            "File to write. Default: the classifier becomes the default for its topic, under "
+            "NAME/LABEL."
         ),
     ] = None,
 ) -> TrainedFile:
@@ -378,7 +378,7 @@ def explain_meme_label(
     text: Annotated[str | None, Argument("Text on the meme, or an image file.")] = None,
     *,
     label: Annotated[str, Flag("Label to explain. Default: the most probable one.")] = "",
-    data: Annotated[str | None, Flag("Table or folder of memes for --id.")] = None,
+    data: Annotated[str | None, Flag("Table or folder of memes that contains --id.")] = None,
     name: _MemeId = None,
     embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,

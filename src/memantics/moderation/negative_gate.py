@@ -76,7 +76,7 @@ def measure_negative(
     split: PartFlag = "all",
     negative: NegativeClasses = None,
 ) -> NegativeGate:
-    """Measure how well word lists and the shipped classifier recognise negative memes.
+    """Measure how well the word lists and the built-in classifier recognise negative memes.
 
     The gate counts a meme as negative if its word lists or its classifier say so. Its shipped
     classifier was fitted on the development sets of PunMemeCN and MER-Bench, so metrics on all of

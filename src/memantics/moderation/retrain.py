@@ -95,7 +95,7 @@ def retrain(
         ),
     ] = False,
     force: Annotated[
-        bool, Flag("Write the new detector even if it is significantly worse.")
+        bool, Flag("Write the new detector even if it does not pass the test.")
     ] = False,
     watch: Callable[[str], None] = lambda _: None,
 ) -> Retrained:

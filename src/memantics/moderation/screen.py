@@ -202,7 +202,8 @@ def open_engine(
 Sources = Annotated[
     str | Path | Sequence[str | Path],
     Argument(
-        "Images, folders, .jsonl/.csv/.parquet tables or .tar shards; - reads JSON Lines.",
+        "Images, folders, .jsonl/.csv/.parquet tables or .tar shards; - reads JSON Lines from "
+        "standard input.",
         metavar="SOURCE…",
         kind=list[str],
     ),

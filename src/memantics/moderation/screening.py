@@ -112,12 +112,13 @@ class ScreenSettings:
         Path | None, Flag("Output folder of 'collect' with known templates. Default: none.")
     ] = None
     policy: Annotated[
-        Path | None, Flag("Policy file: its clauses are the form of the human review.")
+        Path | None, Flag("Policy file; reviewers choose which of its clauses a meme breaks.")
     ] = None
     gold: Annotated[
         float,
         Flag(
-            "Share of hidden items in the review queue, from the examples of --policy.",
+            "Proportion of test items with a known clause in the review queue, taken from the "
+            "examples of --policy.",
             min=0,
             max=0.5,
         ),

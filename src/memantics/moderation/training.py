@@ -254,10 +254,18 @@ class TrainOptions:
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None
     labels: LabelVersionFlag = "v1"
     inner: Annotated[
-        FoldScheme, Flag("Inner cross-validation, for calibration and hyperparameters.")
+        FoldScheme,
+        Flag(
+            "Folds of the cross-validation that selects hyperparameters and calibrates "
+            "probabilities."
+        ),
     ] = "random"
     types: Annotated[
-        TypeHead, Flag("Predict types independently (flat) or given harm (hierarchical).")
+        TypeHead,
+        Flag(
+            "Predict the type of harm for all memes (flat), or only for harmful ones "
+            "(hierarchical)."
+        ),
     ] = "flat"
     ocr: Annotated[bool, Flag("Read the images by OCR, and use their text.")] = False
     image_statistics: Annotated[bool, Flag("Add features for brightness, colour and edges.")] = (

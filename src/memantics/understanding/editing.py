@@ -69,8 +69,7 @@ class DraftSettings(EditorSettings):
         editor_params: See :class:`EditorSettings`.
         best_of: Plans that a model makes in one call. 1 asks for a single plan, as the authors of
             MER-Bench do.
-        critic_model: Model that picks the best plan or declines the meme. Default: the model that
-            plans.
+        critic_model: Model that chooses among the versions or declines the meme. Default: --model.
         mood: Ask a model that sees images whether faces match the new captions.
         face: Let a generative editor repaint faces alone: boxes (``X,Y,W,H`` in pixels),
             ``model``, or the file of a YuNet detector.
@@ -79,7 +78,8 @@ class DraftSettings(EditorSettings):
     best_of: Annotated[
         int,
         Flag(
-            "Number of plans per model call; the critic picks one. 1 follows the MER-Bench paper.",
+            "Number of versions of the captions from which the critic chooses; 1 as in the "
+            "MER-Bench paper.",
             min=1,
             max=8,
         ),
@@ -87,7 +87,7 @@ class DraftSettings(EditorSettings):
     critic_model: Annotated[
         str | None,
         Flag(
-            "Model that picks the best plan or declines the meme. Default: the model that plans.",
+            "Model that chooses among the versions or declines the meme. Default: --model.",
             metavar="MODEL",
         ),
     ] = None
@@ -127,22 +127,25 @@ class ReappraiseSettings(DraftSettings):
 
     sticker: Annotated[
         bool | None,
-        Flag("Add a sticker (embedded editor only).", "--sticker/--no-sticker"),
+        Flag("Add a drawn face (editor 'embedded' only).", "--sticker/--no-sticker"),
     ] = None
     versions: Annotated[
         int,
-        Flag("Number of versions that pass all checks, shown on a contact sheet.", min=1, max=8),
+        Flag("Number of rewritten versions to draw, shown side by side on a page.", min=1, max=8),
     ] = 1
     choose: Annotated[
         int | None,
-        Flag("Choose this version of the contact sheet; 0 reverts the choice.", min=0, max=16),
+        Flag("Number of the version that becomes the result; 0 reverts the choice.", min=0, max=16),
     ] = None
     language: Annotated[PageLanguage, Flag("Language of the page of versions: en or zh.")] = "en"
 
 
 PlanModel = Annotated[
     str,
-    Flag("Model that plans, KIND/NAME. Without one, every meme is declined.", "--model -m"),
+    Flag(
+        "Model that writes the new captions, KIND/NAME. Without one, every meme is declined.",
+        "--model -m",
+    ),
 ]
 
 

@@ -219,7 +219,7 @@ class AnalyzeSettings:
         faces: ONNX file of the YuNet face detector, to count faces.
         text: Which text of an image is its caption: lines with that role (``"caption"``), or
             ``"all"``.
-        call_log: Call log folder; logged calls are reused.
+        call_log: Folder of the log of model calls; a logged call is not sent again.
     """
 
     language: Annotated[
@@ -228,7 +228,8 @@ class AnalyzeSettings:
     known: Annotated[
         KnownMemes | None,
         Flag(
-            "Known memes to compare with: stores, builds, collections or sample; repeatable.",
+            "Known memes to compare with: folder of a knowledge store, of a build or of "
+            "'collect', or 'sample'; repeatable.",
             metavar="PATH",
             kind=list[str],
         ),
@@ -239,7 +240,7 @@ class AnalyzeSettings:
     text: TextTaken = "caption"
     call_log: Annotated[
         ImagePath,
-        Flag("Call log folder; logged calls are reused.", "--calls"),
+        Flag("Folder of the log of model calls; a logged call is not sent again.", "--calls"),
     ] = CALL_LOG
 
 

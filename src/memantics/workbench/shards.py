@@ -60,7 +60,7 @@ class ShardSettings:
 
     product: Annotated[
         Product,
-        Flag("Product per meme: analysis, knowledge or captions.", "--what", default="analysis"),
+        Flag("Result per meme: analysis, knowledge or captions.", "--what", default="analysis"),
     ]
     model: Annotated[str | None, Flag("Model, KIND/NAME.", "--model -m")] = None
     language: Annotated[str, Flag("Language of the model's output.")] = ""

@@ -89,7 +89,7 @@ class ChatSettings:
         int, Flag("Maximum number of messages, including the meme.", min=3, max=20)
     ] = MOST + 1
     nearest: Annotated[
-        int, Flag("Length of the candidate lists of similar memes.", min=1, max=100)
+        int, Flag("Number of most similar memes from which a distractor is chosen.", min=1, max=100)
     ] = 10
     check: Annotated[
         bool, Flag("Ask the model whether a distractor means the same as the correct meme.")

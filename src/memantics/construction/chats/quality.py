@@ -195,7 +195,7 @@ class ChatMetrics(Result):
 def measure_chats(
     files: Annotated[
         Path | str | Sequence[Path | str],
-        Argument("Chat files: PunMemeCN's, ours, or any JSON with lists of utterances."),
+        Argument("JSON files with chats: of PunMemeCN, of 'build chats', or lists of utterances."),
     ],
     *,
     perplexity: Perplexity = None,

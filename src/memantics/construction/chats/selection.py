@@ -223,7 +223,9 @@ Perplexity = Annotated[
     str | None,
     Flag("Folder of a causal or masked language model, or llm/… for a server model."),
 ]
-BertFolder = Annotated[Path | None, Flag("Folder of a model for BERTScore between messages.")]
+BertFolder = Annotated[
+    Path | None, Flag("Folder of a BERT model that measures the coherence of messages (BERTScore).")
+]
 TextFolder = Annotated[Path | None, Flag("Folder of a text embedder, such as BGE-M3.")]
 ImageFolder = Annotated[Path | None, Flag("Folder of an image embedder, such as SigLIP.")]
 

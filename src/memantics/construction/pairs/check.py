@@ -273,7 +273,7 @@ def check_pairs(
     pairs: Annotated[Path | str, Argument("Folder written by 'build pairs'.")],
     *,
     model: Annotated[Path | None, Flag("Detector file.", "--model -m")] = None,
-    run: Annotated[Path | None, Flag("Run of pairs/harm.")] = None,
+    run: Annotated[Path | None, Flag("Folder of a run on the pairs (task pairs/harm).")] = None,
 ) -> PairCheck:
     """Measure how consistent a detector or a run is on minimal pairs, by kind of difference."""
     folder = Path(pairs)

@@ -53,11 +53,13 @@ SplitShares = Annotated[
 ]
 RaiFile = Annotated[
     str | Path | None,
-    Flag("TOML file with RAI fields of Croissant, such as dataBiases. Default: none."),
+    Flag(
+        "TOML file with fields on responsible AI, such as dataBiases, for Croissant. Default: none."
+    ),
 ]
 WorkflowFile = Annotated[
     str | Path | None,
-    Flag("File of your own workflow; publishes its fields as tasks. Default: by the queue."),
+    Flag("TOML file of your own workflow; each field becomes a task. Default: that of the queue."),
 ]
 Images = Annotated[bool, Flag("Include the images; otherwise only ids, file names and checksums.")]
 

@@ -53,8 +53,8 @@ class QuestionSettings:
         tolerance: Accepted distance from the chance level of the rates at which option length or
             a blind solver finds the correct option.
         sampling: Sampling parameters of the model.
-        from_image: If nothing is known about toxicity, write that question from the image and
-            mark it.
+        from_image: If the knowledge of a meme has no toxicity, write the toxicity question from the
+        image.
         specs: Dimensions that the user defined.
     """
 
@@ -71,13 +71,13 @@ class QuestionSettings:
     version: Annotated[
         PromptVersion,
         Flag(
-            "Version of prompts and checks: 3 (measured in trials), 4 (repaired prompts, not "
+            "Version of the prompts and checks: 3 (measured in trials), 4 (repaired prompts, not "
             "measured), 2 or 1.",
             "--prompt-version",
         ),
     ] = "3"
     at_a_time: Annotated[
-        int, Flag("Questions about one meme that the writer writes in one call.", min=1, max=12)
+        int, Flag("Maximum number of questions about one meme per model call.", min=1, max=12)
     ] = 5
     none_proportion: Annotated[
         float,
@@ -101,9 +101,7 @@ class QuestionSettings:
     attempts: Attempts = 3
     rewrites: Annotated[
         int,
-        Flag(
-            "Number of rewrites of a question that a model answers without the meme.", min=0, max=5
-        ),
+        Flag("How often a question with a fault is written again.", min=0, max=5),
     ] = 1
     seed: Annotated[int, Flag("Random seed.", min=0)] = 0
     language: Annotated[str, Flag("Language of the questions.")] = "en"
@@ -111,7 +109,9 @@ class QuestionSettings:
         Critic,
         Flag("Critic that tries to answer without the meme: statistics, model, both or off."),
     ] = "statistics"
-    at_once: Annotated[int, Flag("Questions per call of the critic.", min=1, max=20)] = 8
+    at_once: Annotated[
+        int, Flag("Number of questions per call of a model that tests questions.", min=1, max=20)
+    ] = 8
     keep_per_dimension: Annotated[
         int,
         Flag(
@@ -124,7 +124,10 @@ class QuestionSettings:
     sampling: Sampling = field(default_factory=Sampling)
     from_image: Annotated[
         bool,
-        Flag("If nothing is known about toxicity, write that question from the image and mark it."),
+        Flag(
+            "If the knowledge of a meme has no toxicity, write the toxicity question from the "
+            "image."
+        ),
     ] = False
     specs: Mapping[str, DimensionSpec] = field(default_factory=dict)
 

@@ -71,7 +71,7 @@ async def compare_judges_async(
     model: Annotated[
         Sequence[str],
         Flag(
-            "Judge to test with changed answers; repeatable. Default: stored marks only.",
+            "LLM judge to test on changed answers; repeatable. Default: none, only stored ratings.",
             "--model -m",
             kind=list[str],
         ),
@@ -84,7 +84,9 @@ async def compare_judges_async(
         Flag("Rubric of your own (TOML). Default: correctness and coverage, 1 to 5."),
     ] = None,
     sample: Annotated[int, Flag("Number of answers per run that are changed.", min=1)] = 20,
-    repeats: Annotated[int, Flag("Repeated calls per answer, without cache.", min=0, max=20)] = 1,
+    repeats: Annotated[
+        int, Flag("Number of repeated calls per answer, to measure consistency.", min=0, max=20)
+    ] = 1,
     image: Annotated[bool, Flag("Show the image to the judge.")] = True,
     calls: CallSettings | None = None,
 ) -> JudgeComparison:

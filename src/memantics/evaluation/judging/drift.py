@@ -113,7 +113,7 @@ async def judge_drift_async(
     sample: Annotated[int, Flag("Number of answers that are rated again.", min=5)] = 60,
     margin: Annotated[
         float,
-        Flag("Largest difference that does not matter, as a proportion of the scale.", min=0.001),
+        Flag("Largest difference of comparable scores, as a proportion of the scale.", min=0.001),
     ] = 0.05,
     rubric: Annotated[
         str | Path | None,
@@ -121,7 +121,7 @@ async def judge_drift_async(
     ] = None,
     image: Annotated[bool, Flag("Show the image to the judge.")] = True,
     judge_version: Annotated[
-        str, Flag("Version of the judge, stored with each mark. Default: that of the server.")
+        str, Flag("Version of the judge, stored with each rating. Default: that of the server.")
     ] = "",
     calls: CallSettings | None = None,
 ) -> list[JudgeDrift]:
@@ -136,7 +136,7 @@ async def judge_drift_async(
         against: The judge whose stored scores are compared. Default: the one with the name of
             ``model``, else the first judge of the run.
         sample: How many answers are rated again; the same ones for every version.
-        margin: Largest difference that does not matter, as a proportion of the scale.
+        margin: Largest difference of comparable scores, as a proportion of the scale.
         rubric: A rubric of your own (TOML). Default: correctness and coverage, 1 to 5.
         image: Whether the judge sees the image.
         judge_version: Version of the judge. Default: that of the server.

@@ -47,7 +47,9 @@ def queue_appeals(
     gold: Annotated[
         float,
         Flag(
-            "Share of hidden items with a known clause, from the policy's examples.", min=0, max=0.5
+            "Proportion of test items with a known clause, taken from the examples of the policy.",
+            min=0,
+            max=0.5,
         ),
     ] = 0.0,
     images: ImagesFlag = None,

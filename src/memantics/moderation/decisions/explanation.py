@@ -28,7 +28,8 @@ from memantics.models.client import CallSettings, open_client
 from memantics.moderation.decisions.cases import Decision, DecisionCase, Outcome
 
 ExplanationModel = Annotated[
-    str | None, Flag("Model that words the explanation. Default: a template.", "--model -m")
+    str | None,
+    Flag("Model that writes the text of the explanation. Default: a template.", "--model -m"),
 ]
 _LONGEST = 1200
 _TEXTS = {

@@ -97,7 +97,7 @@ def record_reviews(
     *,
     policy: PolicyFlag = None,
     webhooks: Annotated[
-        Sequence[str], Flag("URL that receives decided cases; repeatable.", "--webhook")
+        Sequence[str], Flag("URL to which each decision is sent; repeatable.", "--webhook")
     ] = (),
     keep_texts: Annotated[
         float | None, Flag("Also store the texts, for N days. Default: not stored.", min=0)
@@ -302,10 +302,11 @@ class ReviewerAccuracy:
 
 def measure_reviewers(
     annotations: Annotated[
-        Sequence[Path], Argument("Annotation files with gold items.", kind=list[Path])
+        Sequence[Path],
+        Argument("Annotation files of queues that were made with --gold.", kind=list[Path]),
     ],
 ) -> list[ReviewerAccuracy]:
-    """Measure each reviewer's accuracy on hidden gold items by day, for the lead alone.
+    """Measure each reviewer's accuracy by day on test items with a known clause.
 
     Args:
         annotations: Annotation files of review queues with gold items.
@@ -391,14 +392,17 @@ def resolve_appeals(
     database: LogFlag = None,
     *,
     webhooks: Annotated[
-        Sequence[str], Flag("URL that receives overturned cases; repeatable.", "--webhook")
+        Sequence[str],
+        Flag("URL to which each overturned decision is sent; repeatable.", "--webhook"),
     ] = (),
     labels: Annotated[
-        Path | None, Flag("Write overturned cases as annotations for 'detector retrain'.")
+        Path | None,
+        Flag("File for the overturned decisions, as annotations for 'detector retrain'."),
     ] = None,
     policy: PolicyFlag = None,
     next_policy: Annotated[
-        Path | None, Flag("Write the next version of --policy, with overturned cases in it.")
+        Path | None,
+        Flag("File for the next version of --policy, with the overturned decisions as examples."),
     ] = None,
     role: RoleFlag = "",
 ) -> ResolvedAppeals:

@@ -58,8 +58,8 @@ def verify_decisions(
     anchor: Annotated[
         str,
         Flag(
-            "Head that an earlier 'decisions verify' printed, as NUMBER:HASH. Only this finds a "
-            "log that was rewritten, or cut at its end with the head set back."
+            "Head (last line) that an earlier 'decisions verify' printed, as NUMBER:HASH. "
+            "Only this finds a log that was rewritten or shortened."
         ),
     ] = "",
 ) -> VerifiedLog:
@@ -99,7 +99,7 @@ def explain_case(
     database: LogFlag = None,
     *,
     policy: PolicyFlag = None,
-    language: Annotated[str, Flag("Language of the poster, such as zh.")] = "en",
+    language: Annotated[str, Flag("Language of the author of the post, such as zh.")] = "en",
     model: ExplanationModel = None,
     calls: CallSettings | None = None,
 ) -> str:
@@ -112,7 +112,7 @@ def explain_case(
         decision: Id of the decision.
         database: SQLite file or PostgreSQL URL of the log.
         policy: Policy file of the decision; it must be that version.
-        language: Language of the poster.
+        language: Language of the author of the post.
         model: Model that words the explanation, as ``KIND/NAME``. Default: a template.
         calls: Settings of the model calls; replies are not taken from the cache or kept in it.
 
@@ -148,8 +148,8 @@ def appeal_decision(
     decision: Annotated[str, Argument("Id of the decision.")],
     database: LogFlag = None,
     *,
-    statement: Annotated[str, Flag("Statement of the poster.")] = "",
-    language: Annotated[str, Flag("Language of the poster.")] = "",
+    statement: Annotated[str, Flag("Statement of the author of the post.")] = "",
+    language: Annotated[str, Flag("Language of the author of the post.")] = "",
     keep: Annotated[float | None, Flag("Days for which the statement is kept.", min=0)] = None,
 ) -> str:
     """Record an appeal against a decision, and return its id.
@@ -158,7 +158,7 @@ def appeal_decision(
         decision: Id of the decision.
         database: SQLite file or PostgreSQL URL of the log.
         statement: Statement of the poster, stored outside the log.
-        language: Language of the poster.
+        language: Language of the author of the post.
         keep: Days for which the statement is kept. Default: until it is deleted by hand.
 
     Returns:
@@ -190,13 +190,16 @@ def export_decisions(
     database: LogFlag = None,
     *,
     form: Annotated[
-        Literal["dsa"], Flag("dsa: statements of reasons of the EU's database.", "--format")
+        Literal["dsa"],
+        Flag("Format: dsa (statements of reasons for the EU's transparency database).", "--format"),
     ] = "dsa",
     policies: Annotated[
-        Sequence[Path], Flag("Policy file of a cited version; repeatable.", "--policy")
+        Sequence[Path],
+        Flag("Policy file; give one per version that the decisions cite; repeatable.", "--policy"),
     ] = (),
     visibility: Annotated[
-        Visibility, Flag("Restriction of the content that decisions led to.")
+        Visibility,
+        Flag("Restriction of the posts that break the policy, in the terms of the EU's database."),
     ] = "DECISION_VISIBILITY_CONTENT_REMOVED",
 ) -> ExportedStatements:
     """Export restricting decisions as statements of reasons, at most 100 per file.
@@ -370,13 +373,13 @@ def retain_decisions(
 def deliver_webhooks(
     database: LogFlag = None,
     *,
-    again: Annotated[bool, Flag("Put dead letters back into the queue first.")] = False,
+    again: Annotated[bool, Flag("Also send webhooks again that failed too often.")] = False,
 ) -> Delivered:
-    """Send waiting webhooks that are due, signed with MEMANTICS_WEBHOOK_SECRET.
+    """Send the webhooks that are due, signed with MEMANTICS_WEBHOOK_SECRET.
 
     Args:
         database: SQLite file or PostgreSQL URL of the log.
-        again: Put dead letters back into the queue first.
+        again: Also send webhooks again that failed too often.
 
     Returns:
         The numbers of sent, waiting and dead events.

@@ -103,7 +103,9 @@ class Tuning:
     seed: Annotated[int, Flag("Random seed of split, order and initial weights.", min=0)] = 0
     epochs: Annotated[int, Flag("Number of epochs.", min=1)] = 3
     batch: Annotated[int, Flag("Memes per step.", min=1)] = 8
-    portion: Annotated[int, Flag("Memes per forward pass; less memory with fewer.", min=1)] = 1
+    portion: Annotated[
+        int, Flag("Memes per forward pass; a lower number needs less memory.", min=1)
+    ] = 1
     rate: Annotated[float, Flag("Maximum learning rate.")] = 1e-6
     warmup: float = 0.03
     rank: Annotated[int, Flag("LoRA rank.", min=1)] = 16

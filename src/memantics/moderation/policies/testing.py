@@ -58,16 +58,20 @@ class PolicyTestSettings:
     Attributes:
         samples: Decisions sampled from each explanation alone, for the conditional entropy.
         flips: Invert and remove each clause, and count the decisions that flip.
-        attempts: Attempts per reply until it can be parsed.
+        attempts: Maximum number of attempts until a reply can be parsed.
         limit: Test only the first memes.
     """
 
     samples: Annotated[
         int,
-        Flag("Decisions sampled from each explanation alone (conditional entropy).", min=0, max=50),
+        Flag(
+            "Number of decisions to sample from each explanation alone, to measure their entropy.",
+            min=0,
+            max=50,
+        ),
     ] = 0
     flips: Annotated[
-        bool, Flag("Invert and remove each clause; count the decisions that flip.")
+        bool, Flag("Invert or remove one clause at a time, and count the decisions that change.")
     ] = False
     attempts: Attempts = 2
     limit: Annotated[int | None, Flag("Use only the first N memes. Default: all.", min=1)] = None
@@ -176,7 +180,7 @@ def measure_policy(
     ] = Path("policy-test"),
     progress: ProgressWatch | None = None,
 ) -> PolicyTest:
-    """Let models decide memes under a policy, and compare them with gold and with each other.
+    """Let models decide memes by a policy; compare them with correct clauses and each other.
 
     Args:
         policy: The policy file.

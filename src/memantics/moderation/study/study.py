@@ -87,8 +87,9 @@ def study_detectors(
 Variants = Annotated[
     Sequence[str],
     Argument(
-        "FAMILY[+CAPTIONS][@WAY], such as fusion+both or clip+text@sum; paper, checks, or a"
-        " preset of the fast detectors. Default: the paper's rows for the given encoders, and fast."
+        "Detectors to train: FAMILY[+CAPTIONS][@WAY], such as fusion+both or clip+text@sum; "
+        "'paper', 'checks', or a preset of the fast detectors. Default: the "
+        "paper's rows for the given encoders, and fast."
     ),
 ]
 
