@@ -76,7 +76,7 @@ def test_two_folders_of_one_name_keep_their_code_apart(
 def test_a_plugin_of_the_wrong_type_is_named(shell: Shell, tmp_path: Path) -> None:
     (copy_example(tmp_path / "mine", "my_memes") / "plugin.py").write_text("PLUGIN = {}\n")
     line = shell.refused("data", "stats", "my_memes", MEMANTICS_BENCHMARKS=str(tmp_path / "mine"))
-    assert "does not define PLUGIN of type BenchmarkPlugin" in line
+    assert "does not define the name PLUGIN with a value of the type BenchmarkPlugin" in line
 
 
 def test_two_equal_options_are_refused(shell: Shell, tmp_path: Path) -> None:

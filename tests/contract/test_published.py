@@ -106,11 +106,11 @@ def test_no_file_is_no_rows(tmp_path: Path) -> None:
         (make_row(metrics={"accuracy[a": 1.0}), "neither NAME nor"),
         (
             make_row(feasible=False),
-            "only a row with feasible = false needs a reason, and it must have one",
+            "a row with feasible = false needs a reason, and other rows must not have one",
         ),
         (
             make_row(reason="because"),
-            "only a row with feasible = false needs a reason, and it must have one",
+            "a row with feasible = false needs a reason, and other rows must not have one",
         ),
     ],
 )

@@ -98,7 +98,7 @@ def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     assert "turns" in line
     assert "openai-batch" in line
     line = shell.refused(*base, "--format", "openai-batch", "--set", "background=auto", "-m", "m")
-    assert "contain answers of the task memeintent/background" in line
+    assert "contain answers to the task memeintent/background" in line
     assert "--model NAME" in shell.refused(*base, "--format", "openai-batch")
     assert "unknown option" in shell.refused(*base, "--format", "lmms-eval", "--set", "a=b")
 

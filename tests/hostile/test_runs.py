@@ -124,7 +124,9 @@ def test_a_queue_of_errors_copies_no_image_outside_of_the_data(
             writer.add_item(Item("1", "1", "A", form, images=(Image(image),), tags=tags), ())
             writer.add_answer(Answer("1", 0, "answered", Reply("B"), "B"))
     assert make_error_queue([runs / "known"], tmp_path / "known").items == 1
-    with pytest.raises(DataError, match=r"letter\.png: is outside the registered data folders"):
+    with pytest.raises(
+        DataError, match=r"letter\.png: the image is outside the registered data folders"
+    ):
         make_error_queue([runs / "foreign"], tmp_path / "queue")
     assert not (tmp_path / "queue").exists()
 

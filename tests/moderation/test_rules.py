@@ -193,5 +193,5 @@ def test_counts_are_stored_and_read_back() -> None:
     assert read_scores(SCORES.dump(), "d.zip") == SCORES
     assert read_scores(None, "d.zip") is None
     for damaged in ("x", [[1, 2]], [[1000, 1, 1]], [[0, -1, 0]], 7):
-        with pytest.raises(InputError, match=r"held-out counts of d\.zip cannot be read"):
+        with pytest.raises(InputError, match=r"counts on held-out memes in d\.zip cannot be read"):
             read_scores(damaged, "d.zip")

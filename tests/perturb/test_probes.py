@@ -325,7 +325,7 @@ def test_templates_known_by_heart_where_the_data_name_them(
     assert all("Which meme template is this?" in text for text in seen)
     assert own.recalled == 0.5
     assert mm.score(own.run).scores["recalled"].n == 2
-    with pytest.raises(DataError, match="the data set names no templates"):
+    with pytest.raises(DataError, match="the data set does not name the template of each meme"):
         mm.evaluate(
             QA,
             model,

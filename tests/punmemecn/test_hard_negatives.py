@@ -43,7 +43,7 @@ def test_without_images_there_is_nothing_to_check(
 ) -> None:
     monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
     shell.done("data", "add", "punmemecn", make_clone(shell.folder / "clone"))
-    with pytest.raises(DataError, match="no group has all three images"):
+    with pytest.raises(DataError, match="no pun and its two hard negatives have all three images"):
         check_hard_negatives(data="release")
 
 

@@ -17,7 +17,7 @@ def test_humans_on_a_pun_run_is_one_line(tmp_path: Path, shell: Shell) -> None:
     run = write_run(tmp_path / "run", "punmemecn/detection", {"a": "pun"}, form=pick("pun"))
     done = shell.run("human-eval", "export", run, "--out", tmp_path / "out")
     assert done.code == 2
-    assert "punmemecn has no protocol for human ratings" in done.err
+    assert "punmemecn has no questionnaire for human ratings" in done.err
     assert "mer_bench" in done.err
     assert done.err.count("\n") == 1
 

@@ -231,7 +231,10 @@ def test_a_config_with_rows_needs_annotators(tmp_path: Path) -> None:
     shell.done("data", "add", "memes.csv")
     path = shell.home / "datasets/memes.toml"
     path.write_text(path.read_text().replace('"annotators" = "annotator", ', ""))
-    assert "rows needs column and annotators" in shell.run("data", "check", "memes").err
+    assert (
+        "the key rows needs the keys column and annotators"
+        in shell.run("data", "check", "memes").err
+    )
 
 
 @pytest.mark.slow

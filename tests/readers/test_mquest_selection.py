@@ -78,7 +78,8 @@ def test_no_list_at_all_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(selection, "SHIPPED", tmp_path / "absent.txt")
     write_pair(tmp_path, "00009", "Scene")
     with pytest.raises(
-        DataError, match=r"the list of evaluated questions is missing.*toxmquest350\.txt"
+        DataError,
+        match=r"the list of the questions that the paper evaluated is missing.*toxmquest350\.txt",
     ):
         open_release(Source("release", tmp_path)).questions("toxmquest350")
 

@@ -191,7 +191,8 @@ def _read_manifest(packed: zipfile.ZipFile, archive: Path) -> BackupManifest:
     if manifest.schema_version not in _READABLE:
         raise StoreError(
             f"the backup has schema {manifest.schema_version}, not {newest_schema()}",
-            hint="restore it with the version of memantics that wrote it, then upgrade",
+            hint="restore it with the version of Memantics that wrote it, then start this version "
+            "on the database",
         )
     if unknown := sorted(set(manifest.tables) - {table.name for table in TABLES}):
         raise DataError(archive.name, f"contains unknown tables: {', '.join(unknown)}")

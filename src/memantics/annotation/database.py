@@ -305,8 +305,8 @@ class Database:
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
         if current is not None and current not in known:
             raise StoreError(
-                f"the annotation database has the unsupported schema {current}",
-                hint="use the version of memantics that wrote it",
+                f"the annotation database has the format {current}, which this version cannot read",
+                hint="use the version of Memantics that wrote it",
             )
 
 

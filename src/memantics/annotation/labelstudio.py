@@ -72,7 +72,7 @@ class KeptFields(BaseModel, extra="ignore"):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if len({past.version for past in self.revisions}) != len(self.revisions):
-            raise ValueError("two revisions have the same version")
+            raise ValueError("two versions of one annotation have the same number")
         return self
 
 

@@ -327,7 +327,8 @@ class Workflow(Closed):
         ties = any(rule.tie == "adjudicate" for rule in self.aggregate)
         if ties != any(stage.kind == "adjudicate" for stage in self.stages):
             raise ValueError(
-                "tie = 'adjudicate' needs a stage of kind 'adjudicate', and vice versa"
+                "a rule with tie = 'adjudicate' needs a stage of kind 'adjudicate', and such "
+                "a stage needs such a rule"
             )
         return self
 

@@ -70,9 +70,11 @@ class VotesConfig(Closed):
     @model_validator(mode="after")
     def _check_place(self) -> VotesConfig:
         if sum(map(bool, (self.column, self.columns, self.prefix))) != 1:
-            raise ValueError("give one of column, columns and prefix")
+            raise ValueError("votes: give exactly one of the keys column, columns and prefix")
         if self.rows and (self.value or not self.column or not self.annotators):
-            raise ValueError("rows needs column and annotators, and no value")
+            raise ValueError(
+                "votes: the key rows needs the keys column and annotators, and excludes value"
+            )
         return self
 
 
@@ -146,7 +148,9 @@ class DatasetConfig(Closed):
             raise ValueError("label: give at least one label or free_text")
         long = {(v.rows, v.annotators) for v in self.list_votes() if v.rows}
         if len(long) > 1:
-            raise ValueError("label: votes of one table need the same rows and annotators")
+            raise ValueError(
+                "label: all votes of one table must have the same values of rows and annotators"
+            )
         return self
 
     def list_votes(self) -> list[VotesConfig]:

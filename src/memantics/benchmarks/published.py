@@ -95,7 +95,7 @@ class PublishedRow(BaseModel):
                 raise ValueError(f"metric {name!r} is neither NAME nor NAME[BREAKDOWN=PART]")
         if (self.feasible is False) != bool(self.reason):
             raise ValueError(
-                "only a row with feasible = false needs a reason, and it must have one"
+                "a row with feasible = false needs a reason, and other rows must not have one"
             )
         return self
 

@@ -135,7 +135,7 @@ class Benchmark:
         if not isinstance(plugin, BenchmarkPlugin):
             raise DataError(
                 self.home / "plugin.py",
-                "does not define PLUGIN of type BenchmarkPlugin",
+                "does not define the name PLUGIN with a value of the type BenchmarkPlugin",
                 hint="see docs/how-to/add-a-benchmark.md",
             )
         return plugin
@@ -152,7 +152,10 @@ class Benchmark:
             )
         paper = getattr(self.load_part("paper"), "PAPER", None)
         if not isinstance(paper, Paper):
-            raise DataError(self.home / "paper.py", "does not define PAPER of type Paper")
+            raise DataError(
+                self.home / "paper.py",
+                "does not define the name PAPER with a value of the type Paper",
+            )
         return paper
 
     def load_part(self, part: str) -> ModuleType:
@@ -383,7 +386,8 @@ def _expand(name: str) -> list[TaskRef]:
     if not benchmark.runnable:
         ready = ", ".join(b.card.name for b in known.values() if b.runnable)
         raise InputError(
-            f"{head} can be read but not run yet", hint=f"runnable benchmarks: {ready}"
+            f"{head} has a reader but no tasks, so it cannot be run",
+            hint=f"runnable benchmarks: {ready}",
         )
     return [TaskRef(benchmark, benchmark.card.find_task(tail))] if tail else _tasks_of(benchmark)
 
@@ -423,7 +427,7 @@ def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
     if not isinstance(writer, Writer):
         raise DataError(
             benchmark.folder / "write.py",
-            "does not define WRITER of type Writer",
+            "does not define the name WRITER with a value of the type Writer",
             hint="see docs/how-to/add-a-benchmark.md",
         )
     return benchmark, writer

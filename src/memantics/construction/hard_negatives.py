@@ -48,7 +48,8 @@ def find_hard_negatives(review: Review, embedders: Embedders) -> list[HardNegati
     pool = [reviewed for reviewed in kept if reviewed.values.get("pun") == "no"]
     if not puns or len(pool) < 2:
         raise InputError(
-            f"{len(puns)} puns and {len(pool)} non-puns do not give a group of three",
+            f"{len(puns)} puns and {len(pool)} memes without a pun are too few: each pun needs "
+            "two hard negatives",
             hint="annotate more memes that are not puns",
         )
     images = embedders.image.encode([_meme(reviewed, review.folder) for reviewed in (*puns, *pool)])
@@ -195,7 +196,7 @@ def check_hard_negatives(
     if not puns:
         raise DataError(
             source.root,
-            "no group has all three images",
+            "no pun and its two hard negatives have all three images",
             hint="register the images with 'memantics data add punmemecn DIR --images DIR'",
         )
     tools = ChatTools(text_encoder=text_encoder, image_encoder=image_encoder)

@@ -192,7 +192,7 @@ def _check_images(item: Item, places: Sequence[Path]) -> None:
         if not is_inside(image.path, places):
             raise DataError(
                 image.path,
-                "is outside the registered data folders",
+                "the image is outside the registered data folders",
                 hint="register its folder with 'memantics data add', or run the command "
                 "from a parent folder",
             )

@@ -370,7 +370,10 @@ def compare_questions(
     rated = [{one.id: one for one in read_ratings(place).rated} for place in places]
     for place, ratings in zip(places, rated, strict=True):
         if not ratings:
-            raise InputError(f"{place}: no ratings", hint="rate its queue first: build rate")
+            raise InputError(
+                f"{place}: no ratings",
+                hint="create a queue with 'memantics build rate', and rate it",
+            )
     memes = planned[0] | planned[1]
     # A meme all of whose questions one build rejected counts, too.
     shared = set(planned[0].values()) & set(planned[1].values())

@@ -97,7 +97,7 @@ def sample_questions(
         if not drawn:
             raise InputError(
                 "no question is left to sample",
-                hint="write more questions: build questions --per-dimension 2",
+                hint="write more questions with 'memantics build questions --per-dimension 2'",
             )
     subjects = pair_subjects(read_memes(place), list(read_knowledge(place)))
     items = write_review(place, drawn, subjects, drawn[0].language, name)

@@ -228,7 +228,7 @@ def _walk(archive: tarfile.TarFile, path: Path) -> Iterator[tarfile.TarInfo]:
             elif member is not None and not (
                 0 <= member.size <= path.stat().st_size - member.offset_data
             ):
-                raise tarfile.ReadError("the archive ends early")
+                raise tarfile.ReadError("the archive is not complete")
         except _TAR_ERRORS as error:
             raise DataError(
                 path.name,

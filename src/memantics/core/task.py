@@ -197,7 +197,7 @@ class HomophoneReader:
 
 def _absent(*_: object) -> NoReturn:
     raise InputError(
-        "this task needs a service that was not passed in",
+        "this task needs a part of Memantics that was not passed to it",
         hint="create the task through memantics.benchmarks.registry",
     )
 

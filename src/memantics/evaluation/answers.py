@@ -507,7 +507,7 @@ def export_task(
     posed = pose_one(task, wanted)
     if posed.task.needs:
         raise InputError(
-            f"the requests of {task} contain answers of the task {posed.task.needs[0].task}",
+            f"the requests of {task} contain answers to the task {posed.task.needs[0].task}",
             hint="remove the options that use these answers",
         )
     complete = posed.task.complete

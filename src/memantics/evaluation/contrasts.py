@@ -277,7 +277,7 @@ def contrast(sides: Sequence[Side], factor: str, metrics: Sequence[str] = ()) ->
     for place, (level, name) in enumerate(zip(levels, names, strict=True)):
         if level in grid.setdefault(name, {}):
             raise InputError(
-                f"two runs have {factor} = {level} and equal settings otherwise",
+                f"two runs have {factor} = {level} and are equal in all other settings",
                 hint="give one run per setting",
             )
         grid[name][level] = place
@@ -285,7 +285,7 @@ def contrast(sides: Sequence[Side], factor: str, metrics: Sequence[str] = ()) ->
     if len(known) < 2:
         raise InputError(
             f"all runs have {factor} = {known[0] if known else 'nothing'}",
-            hint="give runs with different values of this factor",
+            hint="give runs with different values of this option",
         )
     cells = [
         (name, first, second, (by_level[first], by_level[second]))
@@ -295,7 +295,8 @@ def contrast(sides: Sequence[Side], factor: str, metrics: Sequence[str] = ()) ->
     ]
     if not cells:
         raise InputError(
-            f"no two runs differ in {factor} alone", hint="run the grid with one --set per value"
+            f"no two runs differ in {factor} alone",
+            hint="make one run per value of this option, with equal other options",
         )
     found = compare_pairs(sides, [cell[-1] for cell in cells], metrics)
     rows = tuple(

@@ -465,7 +465,10 @@ def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
             hint = "repeat the command to retry them"
             yield (
                 name,
-                InputError("every item needs an answer that failed in another run", hint=hint),
+                InputError(
+                    "no item can be asked: each one needs an answer of another task that failed",
+                    hint=hint,
+                ),
             )
 
 

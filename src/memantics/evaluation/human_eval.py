@@ -349,7 +349,8 @@ def export_human_eval(
         known = find_benchmarks().values()
         having = sorted(benchmark.card.name for benchmark in known if _rates(benchmark))
         raise InputError(
-            f"{name} has no protocol for human ratings", hint=f"these have: {', '.join(having)}"
+            f"{name} has no questionnaire for human ratings",
+            hint=f"benchmarks that have one: {', '.join(having)}",
         )
     place = Path(out)
     there = set(place.glob("*.jsonl"))
@@ -543,7 +544,7 @@ def score_preferences(
     found = [choice for choice in read_choices(Path(file)).values() if choice.chosen is not None]
     if not found:
         raise InputError(
-            f"{file} holds no choice between versions",
+            f"{file} contains no choice between versions",
             hint="record choices with 'memantics reappraise --versions 4 --choose N'",
         )
     judges: dict[str, dict[tuple[str, int], float]] = {"offered order": {}, "kindness": {}}

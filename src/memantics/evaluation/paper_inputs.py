@@ -34,7 +34,7 @@ def read_annotations(path: Path) -> Review:
         if (queue / CARD).is_file():
             return read_review(queue, path)
     raise InputError(
-        f"{path}: there is no queue in the folder of these annotations",
+        f"{path}: the folder of these annotations contains no queue",
         hint=f"move {ANNOTATIONS} into the folder of its queue",
     )
 
@@ -94,7 +94,7 @@ def _read_tuned(path: Path) -> ScoredDetector:
     if not isinstance(facts, dict) or not isinstance(wording := facts.get("wording"), dict):
         raise DataError(
             path / TUNED,
-            "does not record the prompt of the model",
+            "does not contain the prompt that the model was tuned with",
             hint="fine-tune the model again with this version",
         )
     if "task" in wording:

@@ -246,7 +246,7 @@ def _ask_contamination(task: Task, how: str, tools: PerturbationTools | None) ->
         if seen and not asked:
             raise DataError(
                 task.name,
-                "the data set names no templates",
+                "the data set does not name the template of each meme",
                 hint="tag the items with 'template', or use contamination=caption or =id",
             )
 

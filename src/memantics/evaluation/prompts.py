@@ -61,7 +61,7 @@ def show_prompt(
     posed = pose_one(task, settings or TaskChoiceSettings())
     if posed.task.needs:
         raise InputError(
-            f"the requests of {task} contain answers of the task {posed.task.needs[0].task}",
+            f"the requests of {task} contain answers to the task {posed.task.needs[0].task}",
             hint="remove the options that use these answers",
         )
     request = _find_request(posed, item)

@@ -357,6 +357,7 @@ def open_batch(name: str, settings: ModelSettings) -> BatchModel:
     """Open a model on a server that is called in batches."""
     if settings.params.get("api") == "responses":
         raise InputError(
-            "batches use chat completions", hint="leave out --param api=responses, or --batch"
+            "the batch API works with chat completions only",
+            hint="leave out --param api=responses, or --batch",
         )
     return open_server(name, settings, BatchModel)

@@ -238,7 +238,7 @@ def read_baseline(path: Path, layer: int) -> tuple[float, float, float]:
                 break
             if max(precision, recall, f1) < 1:
                 return precision, recall, f1
-    raise ValueError(f"{path}: no row LAYER,P,R,F for layer {layer}")
+    raise ValueError(f"{path}: the file has no row LAYER,P,R,F for layer {layer}")
 
 
 def longest_input(tokenizer: Any, config: Any) -> int:

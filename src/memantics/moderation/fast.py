@@ -323,5 +323,5 @@ def _check(data: known.Loaded) -> None:
     if len(set(data.groups)) < 4:
         raise InputError(
             f"{data.labels.name} has fewer than four groups of memes",
-            hint="groups are held out as a whole: give data with more groups",
+            hint="memes of one group stay together, so give data with more groups",
         )

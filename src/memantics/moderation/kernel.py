@@ -235,7 +235,8 @@ def invert(
         inverse, failed = lapack.spotri(factor, lower=1, overwrite_c=1)
     if failed:
         raise InputError(
-            "the kernel matrix is singular: the examples are too similar", hint="give more examples"
+            "the detector cannot be trained: the examples are too similar (singular kernel matrix)",
+            hint="give more examples",
         )
     return inverse, np.ascontiguousarray(duals, np.float32)
 

@@ -104,7 +104,8 @@ def read_scores(stored: object, name: str) -> HeldOutScores | None:
             harmful[int(place)], harmless[int(place)] = int(positive), int(negative)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"the held-out counts of {name} cannot be read", hint="train the detector again"
+            f"the counts on held-out memes in {name} cannot be read",
+            hint="train the detector again",
         ) from error
     return HeldOutScores(tuple(harmful), tuple(harmless))
 
@@ -145,7 +146,10 @@ def _read_costs(text: str, wanted: str) -> tuple[float, float, float]:
     named = {name.strip(): value for name, _, value in parts}
     numbers = [named.get(name, "") for name in _COSTS]
     if len(parts) != len(_COSTS) or not all(re.fullmatch(r"\d*\.?\d+", one) for one in numbers):
-        raise InputError(f"{text!r} does not name the costs of all three errors", hint=_EXAMPLES)
+        raise InputError(
+            f"{text!r} does not name the costs of a miss, a false positive and a review",
+            hint=_EXAMPLES,
+        )
     miss, false_positive, review = map(float, numbers)
     return miss, false_positive, review
 

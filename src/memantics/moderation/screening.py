@@ -311,7 +311,8 @@ def read_templates(folder: Path) -> tuple[tuple[int, str], ...]:
     """Read image hashes of a collection, each with its template cluster or, without one, its id."""
     if not (folder / MEMES).is_file():
         raise InputError(
-            f"{folder} is not a collection", hint="create one with 'memantics collect'"
+            f"{folder} is not an output folder of 'memantics collect'",
+            hint="create one with 'memantics collect'",
         )
     found = tuple(
         (int(look, 16), str(line.get("template_cluster") or line.get("id")))

@@ -306,7 +306,7 @@ async def _reappraise_all(memes: Sequence[Meme], order: _Order, given: _Shop) ->
     if choose is not None and (wanted == 1 or len(memes) != 1):
         raise InputError(
             "--choose works only with one meme and several versions",
-            hint="give one image and the --versions number of its contact sheet",
+            hint="give one image, and the same --versions as before",
         )
     stamp = open_stamp(settings)
     memes = await _read_for(memes, order.model, settings.text)

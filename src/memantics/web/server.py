@@ -210,7 +210,7 @@ class CountingConnection(h11.Connection):
             self._bytes += len(event.data)
             least = self._pieces * budget.LEAST_PIECE
             if self._pieces > budget.FEW_PIECES and self._bytes < least:
-                raise h11.RemoteProtocolError("the pieces of the body are too small")
+                raise h11.RemoteProtocolError("the chunks of the request body are too small")
         return event
 
 

@@ -273,7 +273,7 @@ def test_puns_with_hard_negatives_are_groups_of_three(shell: Shell, tmp_path: Pa
     assert meta["CN00001.similar_text.png"]["caption_1"] == texts[rows[0]["similar_text"]]
     few = make_queue(tmp_path / "few", "pun-form", [*puns, others[0]])
     judge(few, "pun-form", {meme.id: pun_values(meme) for meme in (*puns, others[0])})
-    assert "2 puns and 1 non-puns do not give a group of three" in shell.refused(
+    assert "2 puns and 1 memes without a pun are too few" in shell.refused(
         "build", "hard-negatives", few
     )
 

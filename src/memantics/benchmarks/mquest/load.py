@@ -45,9 +45,10 @@ def find_selection(root: Path) -> tuple[str, ...]:
     if not best:
         raise DataError(
             root,
-            f"the list of evaluated questions is missing: no {LIST_NAME}, no log with "
-            "[FINISH] lines",
-            hint=f"clone {LOG_CLONE} beside the release, or write the file stems into {LIST_NAME}",
+            f"the list of the questions that the paper evaluated is missing: no {LIST_NAME},"
+            " no evaluation log with [FINISH] lines",
+            hint=f"clone {LOG_CLONE} beside the release, or write the names of the question files,"
+            f" without their endings, into {LIST_NAME}",
         )
     return best
 
@@ -58,7 +59,11 @@ def read_list(path: Path) -> tuple[str, ...]:
     for row, line in enumerate(_text(path).splitlines(), 1):
         stem = line.partition("#")[0].strip().removesuffix(".jsonld")
         if stem and not re.fullmatch(_STEM, stem):
-            raise DataError(path.name, f"{stem[:60]!r} is not the stem of a question file", row=row)
+            raise DataError(
+                path.name,
+                f"{stem[:60]!r} is not the name of a question file without its ending",
+                row=row,
+            )
         if stem in stems:
             raise DataError(path.name, f"{stem} is already listed in row {stems[stem]}", row=row)
         if stem:

@@ -57,7 +57,8 @@ def add_chats(made: Made, review: Review) -> Made:
         raise DataError(
             review.folder,
             "no kept chat has its meme and all distractors published as puns",
-            hint="write the chats with 'memantics build chats --annotations FILE', the pun form's",
+            hint="write the chats with 'memantics build chats --annotations FILE', with the "
+            "annotations of the workflow pun-form",
         )
     files = {file: pack(_write(lines, names, level)) for level, file in chats.LEVELS.items()}
     table: list[Record] = [
@@ -218,7 +219,9 @@ def _name_groups(
                 members, (first, f"{first}.similar_image", f"{first}{_ALONE}"), strict=True
             )
     if not names:
-        raise DataError(path, "no complete group of three was kept", hint="create the groups again")
+        raise DataError(
+            path, "no pun was kept with both of its hard negatives", hint="create the groups again"
+        )
     return names
 
 

@@ -291,7 +291,8 @@ def check_pairs(
     asked = [row for row in rows if f"{row.id}-a" in said and f"{row.id}-b" in said]
     if not asked:
         raise InputError(
-            "none of the pairs has an answer for both sides", hint="run pairs/harm on these pairs"
+            "none of the pairs has an answer for both sides",
+            hint="evaluate the model on the task pairs/harm with these pairs",
         )
     names = [(said[f"{row.id}-a"], said[f"{row.id}-b"]) for row in asked]
     right = [given == tuple(row.labels) for row, given in zip(asked, names, strict=True)]

@@ -180,7 +180,9 @@ def open_canvas(image: Image.Image, read: ReadImage) -> PairCanvas:
     """Erase the captions of a meme; raise if it has none, or if some of its letters remain."""
     page = pages.read_page(image, read(image))
     if not page.captions:
-        raise InputError("it has no caption that can be replaced", hint="give memes with text")
+        raise InputError(
+            "the meme has no caption that can be replaced", hint="give memes with text"
+        )
     clean = pages.erase_captions(image, page.captions)
     if mark := find_old_mark(clean, page.captions, read):
         raise InputError(

@@ -243,7 +243,8 @@ def _write(review: Review, spoken: Review | None, split: str | None) -> tuple[Be
         return base, made
     if writer.add_chats is None:
         raise InputError(
-            "chats can only be published with puns", hint="publish a queue of the workflow pun-form"
+            "chats can only be published together with puns",
+            hint="publish a queue of the workflow pun-form",
         )
     return base, writer.add_chats(made, spoken)
 

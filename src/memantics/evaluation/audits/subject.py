@@ -238,8 +238,8 @@ def _find_split(
         if task.needs:
             raise DataError(
                 task.name,
-                "its prompts contain answers of another task",
-                hint="choose options that need no other task",
+                "the prompts of this task contain answers to another task",
+                hint="choose task options that need no other task",
             )
         try:
             if items := _read(task):

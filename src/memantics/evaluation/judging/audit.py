@@ -127,7 +127,8 @@ async def compare_judges_async(
     try:
         if edited and len(edited) < len(folders):
             raise InputError(
-                "runs of free text and of judged edits cannot be compared in one call",
+                "runs with free-text answers and runs on edited memes cannot be compared in "
+                "one call",
                 hint=f"leave out {edited[0]}",
             )
         if edited:

@@ -198,7 +198,7 @@ async def _test(
         names = [name for name in memes if name in old and name in after[dimension.id]]
         if not names:
             raise InputError(
-                f"{judge.name} gave no valid mark for {folder}",
+                f"{judge.name} gave no valid rating for {folder}",
                 hint=f"inspect the replies in {place}",
             )
         pairs = [(old[name], after[dimension.id][name]) for name in names]

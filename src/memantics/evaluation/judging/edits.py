@@ -73,7 +73,7 @@ async def compare_edit_judges(
     """Let judges rate wrong edits, and edits again."""
     if not judges:
         raise InputError(
-            "runs of judged edits have no stored ratings of wrong edits",
+            "runs on edited memes contain no ratings of edits that are wrong on purpose",
             hint="name the judge that rates them: --model MODEL",
         )
     findings = [one for judge in judges for one in await _test(judge, folders, audit)]

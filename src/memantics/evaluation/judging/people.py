@@ -153,7 +153,10 @@ def _read_queue(path: Path, rubric: Rubric) -> People:
         item, run = hidden.get("item"), hidden.get("run")
         if not isinstance(item, str) or not isinstance(run, str):
             raise DataError(
-                path, "is not of a queue of 'judge plan'", row=number, hint="give its annotations"
+                path,
+                "is not an annotation of a queue that 'judge plan' wrote",
+                row=number,
+                hint="give the exported annotations of that queue",
             )
         chance = hidden.get("probability")
         probability = _read_probability(str(chance), path, number) if chance is not None else None

@@ -152,7 +152,9 @@ def _read(path: Path, prompt: Literal["judge", "own"]) -> Rubric:
         )
     for one in dimensions:
         if list(one.levels) != list(range(one.low, one.high + 1)):
-            raise InputError(f"rubric {path}: the levels of {one.id} have a gap", hint=hint)
+            raise InputError(
+                f"rubric {path}: the levels of {one.id} must be consecutive numbers", hint=hint
+            )
     text = read_prompts(_PROMPTS)[prompt]
     absent = frozenset({"rubric", "marks"}) - text.placeholders
     reply = _make_reply(dimensions)

@@ -249,12 +249,16 @@ def _prepare(
     contents = []
     if kept.text is not None:
         if decision.content_type == "text" and hash_content(kept.text) != decision.content_sha256:
-            raise InputError("the text does not have the hash of the content", hint="hash the text")
+            raise InputError(
+                "the text does not have the hash that is given as the content's",
+                hint="hash the text",
+            )
         contents.append(StoredContent(made.id, kept.text, _find_end(log, kept.text_days)))
     if kept.image is not None:
         if hash_content(kept.image) != decision.content_sha256:
             raise InputError(
-                "the image does not have the hash of the content", hint="hash the image file"
+                "the image does not have the hash that is given as the content's",
+                hint="hash the image file",
             )
         contents.append(store_image(made.id, kept.image, _find_end(log, kept.image_days)))
     return made, contents

@@ -439,7 +439,9 @@ def read_head(connection: Connection, table: sa.Table) -> tuple[int, str] | None
     if row is None:
         return None
     if not isinstance(row.seq, int) or not isinstance(row.hash, str):
-        raise StoreError("the head of the decision log was changed", hint="restore a backup")
+        raise StoreError(
+            "the head (last hash) of the decision log was changed", hint="restore a backup"
+        )
     return row.seq, row.hash
 
 

@@ -335,8 +335,9 @@ def measure_reviewers(
                 marks[vote.annotator, vote.at[:10]].append(said == gold)
     if not marks:
         raise InputError(
-            "no annotation is of a hidden gold item",
-            hint="mix such items into the queue with --gold of 'screen' or 'decisions queue'",
+            "the annotations contain no test item with a known clause",
+            hint="add such items to the queue with the option --gold of 'screen' or 'decisions "
+            "queue'",
         )
     found = []
     for (name, day), right in sorted(marks.items()):

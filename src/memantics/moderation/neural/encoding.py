@@ -153,7 +153,9 @@ def read_preparation(data: bytes, name: str = "preprocessor_config.json") -> Pre
             name, "has no image preprocessing settings", hint="download it beside the weights"
         ) from error
     if abs(file.rescale_factor * 255 - 1) > 1e-3:
-        raise DataError(name, "has an unsupported pixel scaling", hint="use another encoder")
+        raise DataError(
+            name, "has a scaling of pixel values that is not supported", hint="use another encoder"
+        )
     size = file.size if isinstance(file.size, _Sides) else _square(file.size, file)
     crop = file.crop_size if isinstance(file.crop_size, _Sides) else _square(file.crop_size, None)
     if size.height and size.width and not size.shortest_edge:

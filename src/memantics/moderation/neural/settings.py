@@ -251,7 +251,7 @@ def check_training(training: Training) -> None:
     if training.batch % training.accumulate:
         raise InputError(
             f"--batch {training.batch} is not a multiple of --accumulate {training.accumulate}",
-            hint="choose a batch that is a multiple of accumulate",
+            hint="choose a --batch that is a multiple of --accumulate",
         )
 
 

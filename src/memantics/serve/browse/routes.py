@@ -121,7 +121,8 @@ async def show_query(
             if refused.status != 403:
                 raise
             error = InputError(
-                "this query was sent by another site", hint="check the query, then run it"
+                "the link to this query comes from another site, so the query was not run",
+                hint="read the query, then run it yourself",
             )
             status = 403
         except MemanticsError as refused:

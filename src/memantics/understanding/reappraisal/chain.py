@@ -365,7 +365,7 @@ async def _draw(
     versions = sheet.versions
     if shop.choose > len(versions):
         what = f"{job.meme.id} has no version {shop.choose}: it has {len(versions)}"
-        raise errors.InputError(what, hint=f"see the numbers on {folder / SHEET}")
+        raise errors.InputError(what, hint=f"use a number that {folder / SHEET} shows")
     best = versions[max(0, shop.choose - 1)]
     made = await asyncio.to_thread(read_bytes, best.path(folder))
     after = decode(made, "the new meme").crop((0, 0, *job.image.size))  # without a label
