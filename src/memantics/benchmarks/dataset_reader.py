@@ -75,7 +75,7 @@ class ConfiguredMeme:
 
     @property
     def cluster(self) -> str:
-        """What the row is about, for intervals: its group, else the row itself."""
+        """The cluster of the row in confidence intervals: its group, else the row itself."""
         return self.group or self.id
 
 

@@ -211,7 +211,7 @@ QUEUE, KEY = "queue", "key.jsonl"
 
 
 def read_runs(folders: Sequence[Path], task: str) -> list[RunFacts]:
-    """Return the settings of runs to rate: one task, the same data, each run once."""
+    """Return the settings of the runs to rate; check that task and data are the same."""
     if not folders:
         raise InputError("no run was given", hint=f"give run folders of {task}")
     found = []

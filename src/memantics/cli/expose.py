@@ -76,7 +76,7 @@ class _Field:
         return inspect.Parameter(self.name, place, default=default, annotation=kind)
 
     def read(self, given: Mapping[str, Any], into: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Set the argument if the user gave a value; yield the value by its names."""
+        """Set the argument if the flag was given; yield the value under each name of the flag."""
         value = given[self.name]
         if value is not None and self.mark.read is not None:
             value = self.mark.read(value)

@@ -1,4 +1,4 @@
-"""``memantics policy …``: policy files that people, models and posters read."""
+"""``memantics policy …``: policy files that reviewers, models and authors of posts read."""
 
 from __future__ import annotations
 

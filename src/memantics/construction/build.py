@@ -202,7 +202,7 @@ async def knowledge_async(
     calls: CallSettings | None = None,
     progress: ProgressWatch | None = None,
 ) -> Built[KnowledgeReport]:
-    """Extract what memes show, say and mean, one structured call per dimension.
+    """Extract what memes show, say and mean, with one model call per dimension of meaning.
 
     Calls are logged in the folder of the build; logged calls are reused.
 
@@ -289,7 +289,7 @@ async def captions_async(
     calls: CallSettings | None = None,
     progress: ProgressWatch | None = None,
 ) -> Built[Drafted[mine.Captioned]]:
-    """Mine descriptions: what the words of memes mean and what their images show.
+    """Draft descriptions of what the words of memes mean and of what their images show.
 
     Calls are logged in the folder of the build; logged calls are reused.
 

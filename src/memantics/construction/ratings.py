@@ -37,7 +37,7 @@ RUBRIC = ("key_right", "one_right", "needs_image", "needs_understanding", "well_
 
 @dataclass(frozen=True, slots=True)
 class RatedQuestion:
-    """Store the ratings of one question: whether each rater answered yes to the whole rubric."""
+    """Store the ratings of one question: whether each rater confirmed all criteria."""
 
     id: str
     meme: str

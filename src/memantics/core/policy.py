@@ -1,4 +1,4 @@
-"""Policies: one Markdown file with numbered clauses that people, models and posters read.
+"""Policies: a Markdown file with numbered clauses for reviewers, models and authors of posts.
 
 A policy file has a front matter, an introduction, optional terms, and clauses::
 

@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class SeenKeys:
-    """Keys that were added, each with a label; the file is deleted when the set is closed.
+    """A set of keys on disk, each with a label; the file is deleted when the set is closed.
 
     Example:
         >>> with SeenKeys() as seen:

@@ -103,7 +103,7 @@ class ImageStamp:
 
     @property
     def identity(self) -> str:
-        """What this stamp adds, for the hash of an image's inputs."""
+        """The settings of this stamp, as a part of the hash of an image's inputs."""
         signed = "" if self.signer is None else self.signer.fingerprint
         return f"{VERSION} {self.language if self.label else ''} {signed}"
 

@@ -173,7 +173,7 @@ def _list_binary(file: pq.ParquetFile) -> list[str]:
 
 
 class _NoGaps:
-    """No row of a column is empty."""
+    """Stands for a column without empty rows."""
 
     def __getitem__(self, _: int) -> bool:
         return False
@@ -200,7 +200,7 @@ def _find_absent(file: pq.ParquetFile, name: str, leaves: list[str]) -> bytearra
 
 
 def _holds_lines(data: bytes) -> bool:
-    r"""Whether the first two lines are JSON objects of their own.
+    r"""Whether each of the first two lines is a JSON object.
 
     >>> _holds_lines(b'{"a": 1}\n{"a": 2}\n'), _holds_lines(b'{"a": 1}'), _holds_lines(b"[{}]")
     (True, False, False)

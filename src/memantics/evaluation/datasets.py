@@ -550,7 +550,7 @@ def _survey(benchmark: Benchmark, source: Source) -> Survey:
 
 
 def _do_not_compare(row: Statistic) -> Statistic:
-    """A value of a part of the release equals the paper's only by chance."""
+    """Mark statistics as not comparable: the data are only a part of the release."""
     if row.verdict not in ("reproduced", "differs"):
         return row
     return replace(row, verdict="not compared", note=row.note.removesuffix(TRUNCATES).strip())

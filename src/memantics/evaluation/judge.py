@@ -56,7 +56,7 @@ class Judgement(Result):
     """A run rated by judge models, their agreement, and estimates corrected with human ratings.
 
     ``estimates`` are the means of each quality, one per judge and, of several judges, one of their
-    mean mark. ``differences`` compare the run with the first one. ``open_items`` are answers on
+    mean rating. ``differences`` compare the run with the first one. ``open_items`` are answers on
     which people disagree although they followed the rubric.
     """
 
@@ -223,7 +223,7 @@ async def _judge_run(
 
 
 def _correct(estimates: Sequence[JudgeEstimate]) -> list[Score]:
-    """Return the corrected score of each quality: that of the judge, or of their mean mark."""
+    """Return the corrected score of each quality: that of the judge, or of their mean rating."""
     return [one.score() for one in {one.quality: one for one in estimates}.values()]
 
 

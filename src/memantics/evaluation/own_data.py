@@ -180,7 +180,7 @@ def _check_ids(
 
 
 def _tell(found: FoundSet, counted: _Counted, labels: Sequence[OwnLabel]) -> Iterator[str]:
-    """Say how class folders, values of the split column and rows of votes were understood."""
+    """Describe how class folders, values of the split column and rows of votes were read."""
     if found.form == CLASS_FOLDERS:
         above = any(found.files) and "; splits are the names of the folders above"
         yield f"class folders: each image has the name of its folder as its label{above or ''}"

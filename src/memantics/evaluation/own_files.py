@@ -159,7 +159,7 @@ def find_class_folders(root: Path) -> FoundSet | None:
 
 
 def _count_shared(paths: Sequence[tuple[str, ...]]) -> int:
-    """Return how many first parts all paths share.
+    """Return the number of leading folders that all paths have in common.
 
     >>> _count_shared([("a", "b"), ("a", "c", "d")]), _count_shared([("a",), ()])
     (1, 0)

@@ -217,7 +217,7 @@ class VoteFacts:
         ]
 
     def tell(self, labels: Sequence[OwnLabel]) -> Iterator[str]:
-        """Say in lines how the table was understood."""
+        """Describe in lines how the table was read."""
         yield (
             f"one vote per row: {self.votes:,} votes of {len(self.annotators):,} annotators"
             f" ({self.long.annotator}) on {self.memes:,} memes ({self.long.item})"

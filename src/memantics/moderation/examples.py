@@ -354,7 +354,7 @@ def _list_named(table: Path, columns: ExampleColumns) -> list[str]:
 
 
 def _find_delimiter(path: Path) -> str:
-    """Return the delimiter of a table; a comma if the file is not UTF-8, which is told later."""
+    """Return the delimiter of a table; a comma if the file is not UTF-8 (reported later)."""
     try:
         return detect_form(path, encoding="utf-8-sig").delimiter
     except DataError:

@@ -144,7 +144,7 @@ def _show_officially(style: words.PromptStyle, picked: examples.PickedChat) -> w
 
 
 def _number_facts(style: words.PromptStyle, laid: Laid, *, first: int) -> dict[str, str]:
-    """Return the texts that a prompt style gives about each meme, by number in the prompt."""
+    """Return the texts about each meme in the prompt (set by the prompt style), by its number."""
     return {
         f"{name}{number}": text
         for number, meme in enumerate(laid.memes, first)

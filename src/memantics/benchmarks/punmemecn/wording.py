@@ -214,7 +214,7 @@ def describe(meme: PunMeme, style: PromptStyle) -> dict[str, str]:
 
 
 def name_facts(style: PromptStyle) -> list[str]:
-    """Return the names of the prompt files with which a style gives texts about a meme."""
+    """Return the names of the prompt files that add texts about a meme, for a prompt style."""
     known = [name for name in ("caption", "pinyin") if getattr(style, name)]
     return ["_".join(["facts", *known])] if known else []
 

@@ -38,7 +38,7 @@ class _SameMeaning(Closed):
 
 
 class LayoutEncoder:
-    """Embed coarse layout and colour of images without a network; similarity is visual only."""
+    """Embed layout and colours of images without a neural network; compares looks, not content."""
 
     version = "layout-1"
 
@@ -239,7 +239,7 @@ def is_complete(options: Options) -> bool:
 
 
 def is_distinct(meme: str, options: Options, pool: ChatPool) -> bool:
-    """Return whether no wrong answer is surely the right one, and no words are offered twice.
+    """Return whether all wrong answers are wrong, and no two of them have the same words.
 
     Of two wrong answers with the same words a reader knows that neither is right.
     """

@@ -145,7 +145,7 @@ def make_subject(meme: Meme, language: str = "") -> ChatSubject:
 
 
 def _list_heard(meme: Meme) -> list[str]:
-    """Return the readings of the homophone hint, which a chat must not give away."""
+    """Return the homophone readings in the prompt, which a chat must not reveal."""
     return [_SURE.sub("", heard).strip() for heard in meme.notes.get(HOMOPHONES, "").split(";")]
 
 

@@ -201,7 +201,7 @@ def _check_caption(turns: Sequence[Turn], subject: ChatSubject) -> BrokenRule | 
 
 
 def find_leak(secret: str, text: str) -> str:
-    """Return the part of a hidden text that a message reveals in one run; "" if below the limit.
+    """Return the part of a hidden text that a message contains; "" if it is shorter than the limit.
 
     >>> find_leak("one does not simply walk", "well, one does not simply go")
     'one does not simply'

@@ -164,7 +164,7 @@ class _Bench:
         return [draft async for drafts in in_order(jobs, self.window) for draft in drafts]
 
     def _list_others(self, slots: Iterable[records.Slot]) -> dict[str, list[str]]:
-        """Return points of other memes, by planned question, as models of wrong options."""
+        """Return statements about other memes, by planned question, as ideas for wrong options."""
         planned: dict[str, list[records.Slot]] = {}
         for slot in chain.list_slots(self.subjects, self.settings):
             planned.setdefault(slot.dimension, []).append(slot)
@@ -176,7 +176,7 @@ class _Bench:
         }
 
     def _count_ranks(self) -> Counter[int]:
-        """Count the ranks of the keys that stand; those to be repaired get another pair."""
+        """Count the length ranks of the keys of all questions that need no repair."""
         standing = (item for item in self.current.values() if not self._is_bad(item))
         return Counter(rank_key(item) for item in standing)
 
@@ -197,7 +197,7 @@ class _Bench:
             self.trials |= new
 
     async def _show_others(self, examiner: Examiner) -> None:
-        """Show other wrong options of the draft where the reader found the key."""
+        """Show other wrong options for questions whose key the reader found without the meme."""
         solved = [self.current[n] for n, trial in self.trials.items() if trial.solved_blindly]
         ranks, others = self._count_ranks(), []
         for item in solved:
@@ -208,7 +208,7 @@ class _Bench:
         await self._offer(others, "other distractors")
 
     async def _level(self, examiner: Examiner) -> None:
-        """Show other wrong options where the key is too often longest, in between, or shortest."""
+        """Show other wrong options, so that the length of the key does not reveal it."""
         standing = [item for item in self.current.values() if not self._is_bad(item)]
         ranks, fair = Counter(map(rank_key, standing)), -(-len(standing) // 3)
         others = []
@@ -309,7 +309,7 @@ class _Bench:
         return [item async for items in in_order(jobs, self.window) for item in items]
 
     def _tell(self, item: AssembledQuestion) -> str:
-        """Tell the writer what an earlier version was, and why it failed."""
+        """Describe an earlier version of a question to the writer, and why it failed."""
         trial = self.trials.get(item.id)
         why = [defect.message for defect in self.checks.get(item.id, FinalCheck()).faults]
         if trial is not None and trial.solved_blindly:

@@ -53,13 +53,13 @@ Drafts = dict[str, QuestionDraft]
 
 @dataclass(slots=True)
 class _Reading:
-    """Hold the sound questions of all attempts at one reply, and the last faults of the others."""
+    """Hold the faultless questions of all attempts at one reply, and the faults of the others."""
 
     sound: Drafts = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
 
     def close(self, slots: Sequence[Slot]) -> Drafts:
-        """Return the sound questions; raise with the faults of the others."""
+        """Return the questions without faults; raise an error with the faults of the others."""
         missing = [(n, slot) for n, slot in enumerate(slots, 1) if slot.id not in self.sound]
         if missing:
             told = "; ".join(f"{n}: {self.faults.get(slot.id, 'missing')}" for n, slot in missing)

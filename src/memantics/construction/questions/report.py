@@ -85,7 +85,7 @@ class Roles:
 
     @property
     def shared(self) -> str:
-        """What is said if one model had several roles; empty if each role had its own."""
+        """A note if one model had several roles; empty if each role had another model."""
         if not self.critic:
             return ""
         if self.writer == self.critic == self.reader:

@@ -41,7 +41,7 @@ CHANCE = 0.25
 
 
 def fair_chance(items: Sequence[AssembledQuestion]) -> float:
-    """Return how often somebody is right who knows only how often "none" is correct.
+    """Return the accuracy of a guess that knows only how often "none" is correct.
 
     One in four if "none" is correct in a quarter of the questions, one in three if it never is.
     """
@@ -329,7 +329,7 @@ def mix(
 
 
 def _hints(one: AssembledQuestion, other: AssembledQuestion) -> bool:
-    """Return whether one of two questions may give away the answer of the other."""
+    """Return whether one of two questions may reveal the answer of the other."""
     if one.slot.meme == other.slot.meme:
         return True
     return any(

@@ -1,4 +1,4 @@
-"""Ask a judge model for marks; they are stored as a run inside the judged run."""
+"""Ask a judge model for ratings; they are stored as a run inside the judged run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JUDGES = "judges"
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """How judges are asked. ``purpose`` separates marks of changed answers and of repeats."""
+    """How judges are asked. ``purpose`` separates ratings of changed answers and of repeats."""
 
     rubric: Rubric
     image: bool = True
@@ -35,7 +35,7 @@ class Judging:
     purpose: str = ""
 
     def setup(self, judge: Model, served: str = "") -> JudgeSetup:
-        """Return what the marks of a judge depend on."""
+        """Return what the ratings of a judge depend on."""
         return JudgeSetup(
             name=judge.name,
             identity=judge.identity,
@@ -49,7 +49,7 @@ class Judging:
 async def ask_judge(
     folder: Path, facts: RunFacts, judge: Model, task: Task, how: Judging
 ) -> tuple[list[Outcome], Path]:
-    """Collect the marks of one judge; the same command resumes, and asks no item twice."""
+    """Collect the ratings of one judge; the same command resumes, and asks no item twice."""
     shape: dict[str, JsonValue] = {
         "judged": facts.fingerprint,
         "identity": dict(judge.identity),
@@ -91,7 +91,7 @@ def find_served(place: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StoredMarks:
-    """The marks of one judge that are stored with a run, by quality and item."""
+    """The ratings of one judge that are stored with a run, by quality and item."""
 
     place: Path
     facts: RunFacts
@@ -108,9 +108,9 @@ class StoredMarks:
 def read_stored(
     folder: Path, outcomes: Sequence[Outcome], rubric: Rubric, image: bool = True
 ) -> list[StoredMarks]:
-    """Read the marks of all judges of a run by this rubric, earliest first.
+    """Read the ratings of all judges of a run by this rubric, earliest first.
 
-    Marks of changed answers and of repeated calls are left out.
+    Ratings of changed answers and of repeated calls are left out.
     """
     task = make_judging(read_facts(folder).task, outcomes, image=image, rubric=rubric)
     found = []

@@ -92,7 +92,7 @@ async def compare_judges_async(
 ) -> JudgeComparison:
     """Compare judges: agreement with people, biases, accepted wrong answers, consistency, cost.
 
-    Agreement, self-preference and length use the stored marks of ``judge``. With ``model``, these
+    Agreement, self-preference and length use the stored ratings of ``judge``. With ``model``, these
     judges also rate changed answers: changes that keep the meaning, and answers that are wrong on
     purpose. For runs of MER-Bench, they rate edits that are wrong on purpose.
 
@@ -110,7 +110,7 @@ async def compare_judges_async(
         All findings, with 95% confidence intervals by meme.
 
     Raises:
-        InputError: A run has no stored marks by this rubric, or judges edits and no judge is named.
+        InputError: A run has no stored ratings by this rubric, or judges edits without --model.
 
     Example:
         >>> judged = mm.judge("runs/one", model="baseline/random")
@@ -242,7 +242,7 @@ def _measure_agreement(judge: str, quality: str, rows: Sequence[_Pair]) -> Itera
 
 
 def _slope(sums: Floats) -> Floats:
-    """Slope of marks on the logarithm of length, for equal human ratings (least squares)."""
+    """Slope of ratings on the logarithm of length, for equal human ratings (least squares)."""
     n, x, r, m, xx, rr, xr, xm, rm = sums.T
     sxx, srr, sxr = settle(n * xx - x * x), settle(n * rr - r * r), n * xr - x * r
     sxm, srm = n * xm - x * m, n * rm - r * m
@@ -325,7 +325,7 @@ def _average(
 async def _test_judge(
     judge: Model, runs: Sequence[_AuditedRun], how: Judging, sample: int, repeats: int
 ) -> list[JudgeFinding]:
-    """Let a judge rate changed answers, and answers again."""
+    """Let a judge rate changed answers, and rate unchanged answers a second time."""
     found: list[JudgeFinding] = []
     samples = [draw_sample(run.outcomes, sample) for run in runs]
     for change in CHANGES:
@@ -350,7 +350,7 @@ async def _test_judge(
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
-    """The marks of an answer before (None: not valid) and after a change, by quality."""
+    """The ratings of an answer before (None: not valid) and after a change, by quality."""
 
     meme: str
     before: Mapping[str, float]

@@ -1,7 +1,8 @@
 """Changes of answers that test a judge: some keep the meaning, others make the answer wrong.
 
-A change that keeps the meaning should keep the mark. A wrong answer should get a low mark: another
-meme's reference, a constant sentence, the caption in other words, a reference with a changed fact.
+A change that keeps the meaning should keep the rating. A wrong answer should get a low rating:
+another meme's reference, a constant sentence, the caption in other words, or a reference with a
+changed fact.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``judge drift``: whether scores by two versions of a judge may be compared.
 
-A fixed sample of answers is rated again by the other version. The paired difference of the marks is
-tested against a margin, so that "no difference seen" is not taken for "no difference".
+A fixed sample of answers is rated again by the other version. The paired difference of the ratings
+is tested against a margin, so that "no difference seen" is not taken for "no difference".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DriftVerdict = Literal["comparable", "not comparable", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class QualityDrift:
-    """The marks of two versions on the same answers; ``difference`` is the later minus the earlier.
+    """The ratings of two versions on the same answers; ``difference`` is later minus earlier.
 
     ``margin`` is the largest difference that does not matter. ``p`` is Holm-corrected over the
     qualities.
@@ -125,9 +125,9 @@ async def judge_drift_async(
     ] = "",
     calls: CallSettings | None = None,
 ) -> list[JudgeDrift]:
-    """Test whether another version of a judge gives the same marks to a fixed sample of answers.
+    """Test whether another version of a judge gives the same ratings to a fixed sample of answers.
 
-    The stored marks of a run are not changed. A judge with the same settings is asked without the
+    The stored ratings of a run are not changed. A judge with the same settings is asked without the
     cache, because the server may have changed the model behind the name.
 
     Args:
@@ -147,7 +147,7 @@ async def judge_drift_async(
         is within the margin.
 
     Raises:
-        InputError: A run has no stored marks, or the judge gave no valid mark.
+        InputError: A run has no stored ratings, or the judge gave no valid rating.
 
     Example:
         >>> judged = mm.judge("runs/one", model="baseline/random")

@@ -2,7 +2,7 @@
 
 Such a run is the work of a judge, so that its own ratings are not audited. Judges rate edits that
 are wrong on purpose instead: the meme without any change, another meme's edit for the same target,
-and the edit given as the source. Its main metric (RFS in MER-Bench) is the mark.
+and the edit given as the source. Its main metric (RFS in MER-Bench) is the rating.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def judges_edits(outcomes: Sequence[Outcome]) -> bool:
 async def compare_edit_judges(
     folders: Sequence[Path], judges: Sequence[Model], audit: EditAudit
 ) -> JudgeComparison:
-    """Let judges rate wrong edits, and edits again."""
+    """Let judges rate edits that are wrong on purpose, and rate the same edits twice."""
     if not judges:
         raise InputError(
             "runs on edited memes contain no ratings of edits that are wrong on purpose",
@@ -122,7 +122,7 @@ async def _test(judge: Model, folders: Sequence[Path], audit: EditAudit) -> list
 async def _rate(
     folder: Path, task: Task, items: Sequence[Item], judge: Model, audit: EditAudit, purpose: str
 ) -> dict[str, tuple[str, float]]:
-    """Let a judge rate edits; return meme and mark by item. Invalid replies are left out."""
+    """Let a judge rate edits; return meme and rating by item. Invalid replies are left out."""
     fresh = purpose.startswith(REPEAT)
     calls = replace(audit.how.calls, use_cache=False) if fresh else audit.how.calls
     how = replace(audit.how, calls=calls, purpose=f"{purpose}, sample {audit.sample}")

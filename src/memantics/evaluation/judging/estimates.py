@@ -22,7 +22,7 @@ from memantics.metrics.prediction_powered import (
 class JudgeEstimate:
     """The mean of a quality, corrected with people's ratings; of two runs, their difference.
 
-    ``judge`` names the judge, or the judges whose mean mark was used. ``ratings`` counts single
+    ``judge`` names the judge, or the judges whose mean rating was used. ``ratings`` counts single
     ratings. ``against`` names the model that is subtracted, if this is a difference. ``unrated``
     counts the answers of the plan that nobody rated, ``invalid`` the replies that were refused,
     unparsed or failed: no estimate includes them.
@@ -117,7 +117,7 @@ def rate_items(
     people: People,
     dimension: Dimension,
 ) -> RatedItems:
-    """Combine a judge's marks of a run's answers with people's ratings of some of them."""
+    """Combine a judge's ratings of a run's answers with people's ratings of some of them."""
     means = people.means(dimension.id)
     kept = [o for o in outcomes if o.status == "answered" and isinstance(o.value, str)]
     chances = people.probabilities
@@ -142,7 +142,7 @@ def estimate_run(
     people: People,
     dimension: Dimension,
 ) -> list[JudgeEstimate]:
-    """Estimate the mean of a quality with each judge; ``judges`` are marks by judge and item."""
+    """Estimate the mean of a quality with each judge; ``judges`` are ratings by judge and item."""
     known = {o.item.id for o in outcomes}
     count = sum(len(v) for item, v in people.by_item(dimension.id).items() if item in known)
     planned = any(row.probability is not None for row in people.rows)
@@ -169,7 +169,7 @@ def estimate_run(
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """A run with the marks of its judges, by judge, quality and item, and its human ratings."""
+    """A run with the ratings of its judges, by judge, quality and item, and its human ratings."""
 
     model: str
     outcomes: Sequence[Outcome]

@@ -24,7 +24,7 @@ MOST_APART = 0.2  # largest mean distance on these answers, as a proportion of t
 
 @dataclass(frozen=True, slots=True)
 class OpenItem:
-    """An answer that two people rated apart, both by the rubric; with the sentences they chose."""
+    """An answer that two people rated differently, with the sentences of the rubric they chose."""
 
     item: str
     quality: str

@@ -1,6 +1,6 @@
 """``judge plan``: select the answers that people should rate, and write them as a queue.
 
-Answers are selected with known probabilities, in proportion to the doubt about the judges' marks.
+Answers are selected with known probabilities, in proportion to the doubt about the judges' ratings.
 The probabilities return with the annotations, and the estimate uses their inverse as weights.
 """
 
@@ -47,7 +47,7 @@ _FEWEST_PILOT = 10
 
 @dataclass(frozen=True, slots=True)
 class ExpectedInterval:
-    """Half the width of the interval to expect, if judge and people correlate so much."""
+    """Half the width of the interval to expect, for one correlation of judge and people."""
 
     quality: str
     correlation: float
@@ -113,7 +113,7 @@ def plan_ratings(
     """Select the answers that people should rate, and write a queue for the annotation app.
 
     The runs must have been judged before. With two judges or a pilot, answers about which the
-    judges' marks are doubtful are selected more often. Several runs share the selected items, so
+    judges' ratings are doubtful are selected more often. Several runs share the selected items, so
     that differences between models are paired.
 
     Args:
@@ -191,7 +191,7 @@ def _open(folder: Path, rubric: Rubric) -> _PlannedRun:
 def _measure_doubt(
     names: Sequence[str], runs: Sequence[_PlannedRun], rubric: Rubric, pilot: People | None
 ) -> tuple[list[float], str]:
-    """Return the doubt about each item's marks, as a proportion of the scale, and its source."""
+    """Return how uncertain the ratings of each item are, as a proportion of the scale, and why."""
     known = _errors_by_mark(runs, rubric, pilot) if pilot is not None else {}
     parts: dict[str, list[float]] = {name: [] for name in names}
     several = all(len({s.judge for s in run.stored}) > 1 for run in runs)
@@ -219,7 +219,7 @@ def _measure_doubt(
 def _errors_by_mark(
     runs: Sequence[_PlannedRun], rubric: Rubric, pilot: People
 ) -> dict[tuple[str, int], float]:
-    """Return the judge's error for each mark, shrunk towards that of all marks."""
+    """Return the judge's error for each rating, shrunk towards that of all ratings."""
     found: dict[tuple[str, int], float] = {}
     for dimension in rubric.dimensions:
         pairs = _pair(runs, dimension, pilot)
@@ -294,7 +294,7 @@ def _whole_folder(folder: Path) -> Iterator[None]:
 def _list_rows(
     runs: Sequence[_PlannedRun], drawn: Sequence[tuple[str, float]], queue: Path, seed: int
 ) -> Iterator[QueueItem]:
-    """Yield the answers in random order, without the model and the judges' marks."""
+    """Yield the answers in random order, without the model and the judges' ratings."""
     rows = [(run, name, chance) for name, chance in drawn for run in runs if name in run.outcomes]
     order = np.random.default_rng([seed, 1]).permutation(len(rows))
     pictures: dict[str, list[str]] = {}
@@ -337,7 +337,7 @@ def _make_row(name: str, item: Item, answer: str, images: list[str]) -> QueueIte
 
 
 def _write_workflow(folder: Path, rubric: Rubric) -> Path:
-    """Write the annotation workflow of a rubric of one's own beside the queue."""
+    """Write the annotation workflow of a user's rubric into the folder of the queue."""
     fields = "\n\n".join(_write_field(one) for one in rubric.dimensions)
     ids = ", ".join(_quote(one.id) for one in rubric.dimensions)
     text = (

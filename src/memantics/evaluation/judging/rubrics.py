@@ -78,7 +78,7 @@ class Rubric:
 
     @property
     def prompts(self) -> Mapping[str, str]:
-        """The hashes that are stored with each mark: of the prompt and, if own, of the rubric."""
+        """The hashes that are stored with each rating: of the prompt and, if own, of the rubric."""
         own = {} if self.name == BUILT_IN else {"rubric": self.digest}
         return {self.prompt.name: self.prompt.hash, **own}
 

@@ -14,7 +14,7 @@ _PARTS = ("judge", "version", "prompt", "rubric", "image", "parameters")
 
 
 def describe_parts(setups: Sequence[JudgeSetup]) -> Mapping[str, Hashable]:
-    """Return what the marks of a run depend on, by part."""
+    """Return what the ratings of a run depend on, by part."""
     found = {
         "judge": tuple(one.name for one in setups),
         "version": tuple(one.version for one in setups),
@@ -30,7 +30,7 @@ def describe_parts(setups: Sequence[JudgeSetup]) -> Mapping[str, Hashable]:
 
 
 def compare_judging(folders: Sequence[Path]) -> str:
-    """Say how the judging of runs differs; empty if it does not, or if fewer than two were judged.
+    """Describe how the judges of runs differ; empty if they do not, or without two judged runs.
 
     Runs that were not judged are left out.
     """

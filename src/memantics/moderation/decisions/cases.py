@@ -86,7 +86,7 @@ class Decision(Result):
 
 @dataclass(frozen=True, slots=True)
 class Appeal(Result):
-    """An appeal of a poster against a decision; the statement is stored outside the log."""
+    """An appeal of a post's author against a decision; the statement is stored outside the log."""
 
     id: str
     decision: str
@@ -284,7 +284,7 @@ def record_appeal(
     language: str = "",
     keep_days: float | None = None,
 ) -> Appeal:
-    """Append an appeal against a decision, with the statement of the poster.
+    """Append an appeal against a decision, with the statement of the author of the post.
 
     Raises:
         InputError: There is no such decision, nothing is decided, or it has been appealed already.

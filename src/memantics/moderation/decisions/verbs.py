@@ -103,7 +103,7 @@ def explain_case(
     model: ExplanationModel = None,
     calls: CallSettings | None = None,
 ) -> str:
-    """Write the explanation of a decision for the poster, in the poster's language.
+    """Write the explanation of a decision for the author of the post, in the author's language.
 
     With a model, its text is used only if it has no probability, no address and no words of others;
     else the template is used.
@@ -157,7 +157,7 @@ def appeal_decision(
     Args:
         decision: Id of the decision.
         database: SQLite file or PostgreSQL URL of the log.
-        statement: Statement of the poster, stored outside the log.
+        statement: Statement of the author of the post, stored outside the log.
         language: Language of the author of the post.
         keep: Days for which the statement is kept. Default: until it is deleted by hand.
 

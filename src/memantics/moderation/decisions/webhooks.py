@@ -1,4 +1,4 @@
-"""Signed webhooks: deliver waiting events, repeat with growing pauses, and keep dead letters.
+"""Signed webhooks: deliver events, repeat failed deliveries with growing pauses, then give up.
 
 An event is sent as JSON with three headers: ``Memantics-Event``, ``Memantics-Delivery`` (the id of
 the delivery, equal for repetitions) and ``Memantics-Signature``: ``t=SECONDS,v1=HEX``, where HEX is
@@ -153,7 +153,7 @@ def _count(log: DecisionLog, state: str) -> int:
 
 
 def deliver(log: DecisionLog, secret: str, send: Post = post) -> Delivered:
-    """Send all events that are due; one that fails too often becomes a dead letter.
+    """Send all events that are due; an event that fails too often is no longer sent.
 
     Several workers may call this at once: an event is reserved before it is sent. It is marked
     after its receiver accepted it, so that a kill in between sends it again under the same id.
@@ -186,7 +186,7 @@ def deliver(log: DecisionLog, secret: str, send: Post = post) -> Delivered:
 
 
 def revive(log: DecisionLog) -> int:
-    """Put dead letters back into the queue; return their number."""
+    """Let events that failed too often be sent again; return their number."""
     import sqlalchemy as sa
 
     table = log.tables["decision_deliveries"]

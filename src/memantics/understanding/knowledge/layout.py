@@ -217,7 +217,7 @@ def read_fields(description: str) -> dict[str, str]:
 
 
 def _title(individual: Individual) -> str:
-    """Return the label; for text in the meme the text itself, if it is short."""
+    """Return the title of a card: the label, or the text itself for a short text in the meme."""
     words = tame(individual.description)
     if individual.dimension == "OverallIntent" and (
         told := read_fields(words).get("hasOverallIntent")
@@ -351,7 +351,7 @@ class _Arrangement:
         return stops
 
     def order(self) -> list[list[int]]:
-        """Find the order in every column with the fewest crossings by sweeping."""
+        """Order the cards of each column so that few lines cross, by repeated sweeps."""
         width = 1 + max((box.column for box in self.boxes), default=0)
         columns: list[list[int]] = [[] for _ in range(width)]
         for place, box in enumerate(self.boxes):
@@ -451,7 +451,7 @@ class _Arrangement:
         return LayoutPlan(tuple(tops[: self.cards]), tuple(routes), max(bottoms, default=0.0))
 
     def share_sides(self, tops: list[float]) -> dict[int, float]:
-        """Distribute lines that arrive at the same side of a card."""
+        """Distribute the ends of lines that arrive at the same side of a card."""
         arriving: dict[tuple[int, int], list[tuple[float, int]]] = defaultdict(list)
         for place, (line, stops) in enumerate(zip(self.lines, self.chains, strict=True)):
             before = stops[-2]
