@@ -58,14 +58,26 @@ def find_messages(root: Path) -> Iterator[SampledText]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not ERRORS.search(ast.unparse(node.func)):
                 continue
-            parts = [*node.args, *(word.value for word in node.keywords if word.arg == "hint")]
-            text = " | ".join(filter(None, map(_show_string, parts)))
+            text = _show_error(node)
             if len(text.split()) >= 3:
                 yield SampledText("message", path.relative_to(root).as_posix(), text)
     for path in sorted(root.glob("src/memantics/**/messages.toml")):
         for text in _find_strings(tomllib.loads(path.read_text(encoding="utf-8"))):
             if len(text.split()) >= 4 or len(HAN.findall(text)) >= 6:
                 yield SampledText("message", path.relative_to(root).as_posix(), text)
+
+
+def _show_error(node: ast.Call) -> str:
+    """The message of a raised error as a user reads it; values are shown as ``{name}``."""
+    texts = [_show_string(part) or f"{{{ast.unparse(part)}}}" for part in node.args]
+    kind = ast.unparse(node.func).rpartition(".")[2]
+    if not any(map(_show_string, node.args)) or not texts:
+        return ""
+    if kind == "MissingExtra":
+        return f"{texts[0]} need an optional package; pip install 'memantics[{texts[-1]}]'"
+    start = "image " if kind == "ImageError" else ""
+    hints = [_show_string(word.value) for word in node.keywords if word.arg == "hint"]
+    return "; ".join([start + ": ".join(texts), *filter(None, hints)])
 
 
 def _show_string(node: ast.expr) -> str:

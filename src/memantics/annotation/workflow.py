@@ -98,13 +98,15 @@ class WorkflowField(Closed):
             raise ValueError(f"field {self.id!r}: use either options or queue_options")
         if (self.kind == "choice") != bool(self.options or self.queue_options):
             raise ValueError(
-                f"field {self.id!r}: kind 'choice' needs options, other kinds have none"
+                f"field {self.id!r}: a field of kind 'choice' needs options, other kinds have none"
             )
         if len(set(self.allowed)) != len(self.options):
             raise ValueError(f"field {self.id!r}: two options have the same value")
         keys = [option.key for option in self.options if option.key]
         if len(set(keys)) != len(keys):
-            raise ValueError(f"field {self.id!r}: two options have the same key")
+            raise ValueError(
+                f"field {self.id!r}: two options have the same keyboard shortcut (key)"
+            )
         if self.kind == "scale" and not self.low < self.high <= self.low + 20:
             raise ValueError(f"field {self.id!r}: a scale needs low < high and at most 21 steps")
         if self.anchors and len(self.anchors) != self.high - self.low + 1:

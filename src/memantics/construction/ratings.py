@@ -1,4 +1,4 @@
-"""Ratings of a sample of questions by people: the queue, the share of good ones, comparisons."""
+"""Ratings of a sample of questions by people: queue, proportion of good ones, comparisons."""
 
 from __future__ import annotations
 

@@ -290,7 +290,9 @@ def _choose_layer(config: Any, wanted: int | None) -> int:
 def _choose_labels(names: dict[int, str], wanted: tuple[int, int] | None) -> tuple[int, int]:
     if wanted is not None:
         if len(set(wanted)) < 2 or not set(wanted) <= set(names):
-            raise ValueError(f"labels {wanted[0]}-{wanted[1]}: the model has 0 to {max(names)}")
+            raise ValueError(
+                f"labels {wanted[0]}-{wanted[1]}: the model has only 0 to {max(names)}"
+            )
         return wanted
     places = []
     for word in ("entail", "contradict"):

@@ -43,7 +43,7 @@ def write_review(
     texts, if it is doubtful for another reason, or if it was not scored or failed. If none is left,
     an existing queue is emptied. The categories of the form are the detector's harm types; without
     types, the form has no categories. With a policy, the form asks for the clause instead, and a
-    share of hidden gold items is mixed in; the decisions of a model stay hidden.
+    proportion of hidden gold items is mixed in; the decisions of a model stay hidden.
     """
     queue = folder / REVIEW
     items = list(_list_items(folder))

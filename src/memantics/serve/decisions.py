@@ -84,7 +84,7 @@ class DecisionBody(BaseModel):
 
 
 class AppealBody(BaseModel):
-    """An appeal of a poster."""
+    """An appeal of the author of a post."""
 
     model_config = _CLOSED
 
@@ -101,7 +101,7 @@ BODIES: tuple[tuple[type[BaseModel], Literal["validation"]], ...] = (
 
 
 class DecisionRecord(BaseModel):
-    """A case for the client: the decision, its state, and the explanation for the poster.
+    """A case for the client: the decision, its state, and the explanation for the author.
 
     ``verdict`` is ``allowed``, ``violates``, or ``undecided`` in the band ``review``.
     """
@@ -303,7 +303,7 @@ async def _ask_detector(service: Service, made: Decision, text: str) -> Decision
 
 @router.get("/decisions/{decision}", operation_id="get_decision", response_model=DecisionRecord)
 async def get_decision(request: Request, decision: str, language: str = "en") -> Response:
-    """Return a case with its state and the explanation for the poster."""
+    """Return a case with its state and the explanation for the author of the post."""
     service = find_service(request)
     service.access.admit(request, "read_decisions")
     desk = find_desk(request)

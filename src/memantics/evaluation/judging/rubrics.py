@@ -144,7 +144,9 @@ def _read(path: Path, prompt: Literal["judge", "own"]) -> Rubric:
     )
     ids = [one.id for one in dimensions]
     if prompt == "own" and found.name == BUILT_IN:
-        raise InputError(f"rubric {path}: the name {BUILT_IN!r} is taken", hint="choose another")
+        raise InputError(
+            f"rubric {path}: {BUILT_IN!r} is the name of the built-in rubric", hint="choose another"
+        )
     if len(set(ids)) < len(ids) or "reason" in ids:
         raise InputError(
             f"rubric {path}: two dimensions share an id, or an id is 'reason', which is reserved",

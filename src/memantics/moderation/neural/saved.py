@@ -121,7 +121,9 @@ def read_facts(folder: Path) -> SavedFacts:
             hint="train again, or install the version that wrote it",
         )
     if found.classes != encoding.classes_of(found.shape.target):
-        raise StoreError(f"{path} has other classes than this version", hint="train again")
+        raise StoreError(
+            f"{path} has other classes than this version of Memantics", hint="train again"
+        )
     return found
 
 

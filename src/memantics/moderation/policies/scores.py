@@ -39,7 +39,7 @@ class PolicyAnswer:
 class PolicyRun(Result):
     """The decisions of one model under one policy, with counts, agreement and cost.
 
-    ``agreement`` has the share of memes whose verdict and whose clause equal the gold ones, then
+    ``agreement`` has the proportions of memes with the gold verdict and with the gold clause, then
     one line per clause. Refused and unparsed replies count as disagreement; failed calls are left
     out. ``entropy`` is the mean conditional entropy of the decision given the explanation, in bits.
     ``flips`` tell how pairs behave; see :class:`ClauseFlips`.
@@ -80,7 +80,7 @@ class ClauseFlips:
 
     @property
     def score(self) -> Score:
-        """The share of flipped decisions among the clause's own memes, with its interval."""
+        """The proportion of flipped decisions among the clause's own memes, with its interval."""
         span = wilson(self.flipped, self.own)
         value = settle(self.flipped / self.own) if self.own else None
         low, high = span or (None, None)
