@@ -116,7 +116,7 @@ def test_keys_are_unique_among_what_is_open_at_once(name: str) -> None:
         ('stage = "say"', 'stage = "sing"', "unknown name 'sing'"),
         ('rule = "majority"', 'rule = "lottery"', r"key 'aggregate.0.rule'"),
         ('rule = "majority"', 'rule = "reviewed"', "rule 'reviewed' needs 'by'"),
-        ('stage = "say"', 'stage = "say"\ntie = "adjudicate"', "and vice versa"),
+        ('stage = "say"', 'stage = "say"\ntie = "adjudicate"', "such a stage needs such a rule"),
         ("label = {", "show_if = { later = [true] }\nlabel = {", "unknown name 'later'"),
         ('kind = "boolean"', 'kind = "scale"\nlow = 5\nhigh = 1', "a scale needs low < high"),
         ('kind = "boolean"', 'kind = "text"\neach = "good"', "'each' needs kind"),

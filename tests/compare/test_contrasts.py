@@ -83,7 +83,7 @@ def test_what_cannot_be_contrasted_is_refused(grid: list[Path], tmp_path: Path) 
         contrast(sides, "decoding")
     with pytest.raises(InputError, match="no two runs differ in background alone"):
         contrast([sides[0], sides[3]], "background")
-    with pytest.raises(InputError, match="equal settings otherwise"):
+    with pytest.raises(InputError, match="equal in all other settings"):
         contrast([*sides, sides[0]], "background")
 
 

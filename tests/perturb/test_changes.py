@@ -211,7 +211,7 @@ def test_ids_and_templates_are_asked_with_the_picture() -> None:
     tagged = [make("a1", tags={"template": "Slow Parrot"}), make("b1"), make("b2")]
     _, found = remember("template", *tagged)
     assert [(item.id, item.gold) for item in found] == [("a:template", "Slow Parrot")]
-    with pytest.raises(DataError, match="names no templates"):
+    with pytest.raises(DataError, match="does not name the template"):
         remember("template", make("b1"))
     assert remember("template")[1] == []
 

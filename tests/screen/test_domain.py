@@ -329,7 +329,7 @@ def test_pictures_that_look_alike_are_a_family(tmp_path: Path, detector: Path) -
     (tmp_path / "known" / "memes.jsonl").write_text("\n".join(map(json.dumps, lines)))
     _, found = run(source, tmp_path / "named", detector, templates=tmp_path / "known")
     assert [found[name]["template_cluster"] for name in names] == ["drake", "drake", None]
-    with pytest.raises(InputError, match="is not a collection"):
+    with pytest.raises(InputError, match="is not an output folder of"):
         run(source, tmp_path / "no", detector, templates=tmp_path / "memes")
 
 

@@ -85,4 +85,4 @@ def test_a_card_without_its_writer_is_refused(shell: Shell, families: Path, tmp_
     queue = make_queue(tmp_path / "queue", "write-meanings", pick_memes("en", 1))
     wish = ("publish", queue, "--name", "mine", "--licence", "CC0-1.0", "--unreviewed")
     line = shell.refused(*wish, MEMANTICS_BENCHMARKS=str(families))
-    assert "write.py: does not define WRITER" in line
+    assert "write.py: does not define the name WRITER" in line
