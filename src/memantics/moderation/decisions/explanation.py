@@ -1,8 +1,8 @@
-"""The explanation of a decision for the poster, in the poster's language.
+"""The explanation of a decision for the author of a post, in the author's language.
 
 The template needs no model. A model may word the explanation; its text is used only if it passes
 :func:`find_explanation_faults`: no probability, no address, no link, and no quoted word that is
-neither in the policy nor in the content of the poster.
+neither in the policy nor in the content of the post.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def explain_decision(case: DecisionCase, policy: Policy | None, language: str) -
         case: The decision, with the text of the post if it is stored.
         policy: The policy of the decision; None if no policy was applied, or if its version is not
             at hand.
-        language: Language of the poster: Chinese for ``zh…``, else English.
+        language: Language of the author: Chinese for ``zh…``, else English.
 
     Returns:
         A text without a probability and without data of other people.
