@@ -85,11 +85,7 @@ class ProjectChanges:
     ] = None
     pass_mark: Annotated[
         float | None,
-        Flag(
-            "Proportion of training items that an annotator must answer correctly, 0 to 1.",
-            min=0,
-            max=1,
-        ),
+        Flag("Proportion of training items to answer correctly, 0 to 1.", min=0, max=1),
     ] = None
     feedback: Annotated[
         bool | None,
@@ -559,10 +555,7 @@ def export_annotations(
     ] = "annotations",
     form: Annotated[
         Literal["jsonl", "csv", "parquet", "json", "zip", "tex"] | None,
-        Flag(
-            "File format. Default: from the extension of --out, else the usual format of --what.",
-            "--format",
-        ),
+        Flag("File format. Default: from the name of --out, else as usual for --what.", "--format"),
     ] = None,
 ) -> None:
     """Write annotations, tables or agreement of a project to a file.

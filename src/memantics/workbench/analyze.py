@@ -228,8 +228,7 @@ class AnalyzeSettings:
     known: Annotated[
         KnownMemes | None,
         Flag(
-            "Known memes to compare with: folder of a knowledge store, of a build or of "
-            "'collect', or 'sample'; repeatable.",
+            "Known memes to compare: knowledge stores, builds, collections, 'sample'; repeatable.",
             metavar="PATH",
             kind=list[str],
         ),
