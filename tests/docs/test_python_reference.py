@@ -106,4 +106,6 @@ def test_the_page_is_the_same_wherever_it_is_made() -> None:
     page = python_page("")
     assert " at 0x" not in page
     assert "PosixPath" not in page.replace("\nPosixPath(", "")  # results of examples alone
-    assert "| `concurrency` | `int` | `32` | Maximum number of model calls at the same time. |" in page
+    assert (
+        "| `concurrency` | `int` | `32` | Maximum number of model calls at the same time. |" in page
+    )

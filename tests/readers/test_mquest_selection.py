@@ -101,7 +101,10 @@ def test_copy_without_any_listed_question_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("00009_Scene_qa_0000000a\n../../etc/passwd\n", "row 2: .* is not the name of a question file"),
+        (
+            "00009_Scene_qa_0000000a\n../../etc/passwd\n",
+            "row 2: .* is not the name of a question file",
+        ),
         ("00009_Scene_qa_0000000a\n" * 2, "row 2: .* is already listed in row 1"),
     ],
 )

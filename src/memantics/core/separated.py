@@ -66,6 +66,13 @@ def detect_form(path: Path, delimiter: str = "", encoding: str = "") -> Separate
     return Separated(detect_delimiter(text, usual, whole=len(text) < SAMPLE), encoding)
 
 
+def _refuse_unmarked_utf16(name: str, start: bytes) -> None:
+    """Raise a DataError if every second byte of Latin letters is zero."""
+    if start.count(0) * 10 > len(start):
+        hint = "name it: --encoding utf-16-le or --encoding utf-16-be"
+        raise DataError(name, "looks like UTF-16 without a byte order mark", hint=hint)
+
+
 def _detect_encoding(path: Path) -> str:
     """Return the encoding: by its mark, else UTF-8, GB 18030 of Chinese texts, or Windows-1252."""
     with open_regular(path) as file:
@@ -74,11 +81,7 @@ def _detect_encoding(path: Path) -> str:
             if head.startswith(mark):
                 return name
         file.seek(0)
-        start = file.read(SAMPLE)
-        if start.count(0) * 10 > len(start):
-            # Every second byte of Latin letters is zero in UTF-16.
-            hint = "name it: --encoding utf-16-le or --encoding utf-16-be"
-            raise DataError(path.name, "looks like UTF-16 without a byte order mark", hint=hint)
+        _refuse_unmarked_utf16(path.name, file.read(SAMPLE))
         file.seek(0)
         decoders = {name: codecs.getincrementaldecoder(name)() for name in ("utf-8", "gb18030")}
         chinese = Counter[bool]()  # runs of usual Chinese characters, and letters within words

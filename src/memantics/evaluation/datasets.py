@@ -28,7 +28,7 @@ from memantics.benchmarks.registry import (
 )
 from memantics.core.data import DataKind, Found, Source, Statistic
 from memantics.core.errors import InputError, MissingExtra
-from memantics.core.files import replace_file
+from memantics.core.files import read_regular, replace_file
 from memantics.core.parameters import Argument, DataFlag, Flag, MadeBy
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
@@ -431,7 +431,7 @@ def _add_own(found: FoundSet, images: Path | None, columns: LabelledColumns, nam
         )
     known = None if columns.given else _find_tree_config(found)
     path = find_own_dataset_configs() / f"{name}.toml"
-    before = path.read_bytes() if path.is_file() else None
+    before = read_regular(path) if path.is_file() else None
     try:
         if known is not None:
             write_tree_config(known, found, found.root.name, name)
