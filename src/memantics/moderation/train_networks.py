@@ -27,6 +27,7 @@ from memantics.moderation.data import (
     load_pun_cases,
 )
 from memantics.moderation.examples import Loaded, keep_typed, list_languages
+from memantics.moderation.identity import NEEDS_IMAGE
 from memantics.moderation.lora.judging import (
     PromptLanguage,
     Question,
@@ -183,6 +184,8 @@ def tune_model(options: TuneOptions, say: ProgressLog = print) -> TunedModel:
         f" {tuned.after.memes:,} of other groups for evaluation",
         "Training": describe_tuning(tuning),
     }
+    if wording.question == "harm":
+        facts["Identity terms"] = NEEDS_IMAGE
     invalid = "A reply without a verdict counts as an error; no answer is guessed."
     write_tuned_card(options.out, model, facts, tuned.table(), origin, invalid)
     return TunedModel(tuned, len(cases) - len(usable))

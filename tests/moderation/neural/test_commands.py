@@ -112,3 +112,4 @@ def test_a_local_model_is_tuned(tmp_path: Path) -> None:
     card = (out / "CARD.md").read_text(encoding="utf-8")
     assert "licence of the data: not stated" in card
     assert "| external, after | 10 |" in card
+    assert "identity terms were not measured: the detector needs an image" in card
