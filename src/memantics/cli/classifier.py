@@ -105,7 +105,7 @@ def use(
         str, Flag("Topic for which to deactivate the classifier.", metavar="TOPIC")
     ] = "",
 ) -> None:
-    """Set the classifier that analyze, screen and embedded/reader use."""
+    """Set the classifier that 'analyze', 'screen' and the model embedded/reader use."""
     if model and forget:
         raise InputError("a classifier and --forget cannot be combined", hint="give one of them")
     if forget:

@@ -90,7 +90,7 @@ def export(done: moderation.ExportedStatements) -> None:
 @app.command("summary")
 @expose(moderation.summarise_decisions, save=save_page)
 def summary(done: moderation.DecisionSummary) -> None:
-    """Show decisions by clause, the proportion overturned on appeal, and the time of appeals."""
+    """Show decisions by clause, the proportion overturned on appeal, how long appeals take."""
     show_table(done.table())
 
 

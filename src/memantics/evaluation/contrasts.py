@@ -108,8 +108,8 @@ class SuiteComparison(Result):
 def pool_repeats(runs: Sequence[Sequence[Side]]) -> list[Side]:
     """Pool each run with its repeats into one side of the comparison; repeats are numbered.
 
-    Repeats of an item stay with its meme, so that tests clustered by meme account for them. A model
-    with fewer repeats is compared with each repeat of the other.
+    Repeats of an item stay with its meme, so that tests clustered by meme account for them. The
+    repeats of a model with fewer of them are reused, so that each repeat has a counterpart.
     """
     most = max(map(len, runs), default=1)
     if most == 1:

@@ -42,10 +42,10 @@ def export_results(
         str, Flag("For hf and eee: id of the benchmark's dataset on the hub, OWNER/NAME.")
     ] = "",
     organization: Annotated[
-        str, Flag("For Every Eval Ever (eee): name of the evaluating organization.")
+        str, Flag("With --format eee: name of the evaluating organization.")
     ] = UNKNOWN,
     developer: Annotated[
-        str, Flag("For Every Eval Ever (eee): developer of models whose name has no owner.")
+        str, Flag("With --format eee: developer of models whose name has no 'owner/' prefix.")
     ] = UNKNOWN,
 ) -> list[Path]:
     """Export the scores of runs for MLflow, Hugging Face, Weights & Biases or Every Eval Ever.

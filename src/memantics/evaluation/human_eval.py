@@ -584,7 +584,7 @@ def _rate_versions(run: Path) -> dict[tuple[str, int], float]:
             made[outcome.item.group, int(number)] = value
     if not made:
         raise InputError(
-            f"run {run} has no judgements of version-1, version-2, …",
-            hint="name the editors version-1, version-2, … in data/EditedResults",
+            f"run {run} has no judgements of the folders version-1, version-2, …",
+            hint="rename the folders in data/EditedResults to version-1, version-2, …; judge again",
         )
     return made

@@ -346,7 +346,7 @@ def _scores(cells: Sequence[Cell]) -> list[Score | None]:
 
 
 def paper(
-    name: Annotated[str, Argument("Benchmark, or your own one published in its format.")],
+    name: Annotated[str, Argument("Benchmark, or your own benchmark in the format of one.")],
     runs: Annotated[
         RunLike | Sequence[RunLike], Argument("Run directories.", metavar="[RUN]...")
     ] = (),
@@ -451,7 +451,7 @@ def find_defaults(facts: RunFacts) -> dict[str, str]:
 
 
 def _find_prompts(source: Source) -> PromptFinder:
-    """Return a function that finds the prompt hashes of a run's options on the registered data."""
+    """Return a function that hashes the prompts of a run's settings on the registered data."""
     known: dict[tuple[str, str, str], Mapping[str, str] | str] = {}
 
     def find(facts: RunFacts) -> Mapping[str, str] | str:

@@ -258,6 +258,8 @@ def effect_seen(
 ) -> float:
     """Smallest difference between two systems that ``wanted`` clusters detect with this power.
 
+    ``error`` is the standard error that a pilot with ``clusters`` clusters had.
+
     >>> round(effect_seen(0.02, 100, 349), 3)
     0.03
     """

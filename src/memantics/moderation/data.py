@@ -51,11 +51,11 @@ _PLACE = re.compile(r"(?:~|\.{1,2})[/\\]\S*|[a-zA-Z]:\\\S*|[^\s/]+(?:/[^\s/]+)*/
 LabelVersion = Literal["v1", "v2"]
 LabelVersionFlag = Annotated[LabelVersion, Flag("Version of the ToxiCN MM labels.")]
 DATA_HELP = (
-    f"Labelled memes: {SAMPLE}, {RELEASE} (the registered release), a benchmark published from"
-    " harm annotations, NAME/LABEL=VALUE,… of a registered dataset (values that mean harmful;"
-    " NAME/LABEL_votes=VALUE trains on the proportions of annotators), a"
-    " .csv, a .jsonl, or a folder of images with metadata. Default: the release if registered,"
-    " else the sample data."
+    f"Labelled memes: {SAMPLE}; {RELEASE} (the registered release); the name of a benchmark that"
+    " you published from harm annotations; NAME/LABEL=VALUE,… (a registered dataset, its label,"
+    " and the values that mean harmful); NAME/LABEL_votes=VALUE (the same, with the proportion of"
+    " annotators who chose the value); a .csv or .jsonl file; or a folder of images with metadata."
+    " Default: the release if registered, else the sample data."
 )
 CAPTIONS_HELP = (
     "JSON lines with id, text_caption and image_caption, as 'build captions' writes them; they"

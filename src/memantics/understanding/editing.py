@@ -71,8 +71,8 @@ class DraftSettings(EditorSettings):
             MER-Bench do.
         critic_model: Model that chooses among the versions or declines the meme. Default: --model.
         mood: Ask a model that sees images whether faces match the new captions.
-        face: Let a generative editor repaint faces alone: boxes (``X,Y,W,H`` in pixels),
-            ``model``, or the file of a YuNet detector.
+        face: Let a generative editor repaint only the faces. Where they are: boxes (``X,Y,W,H`` in
+            pixels), ``model`` (the vision model finds them), or the file of a YuNet detector.
     """
 
     best_of: Annotated[

@@ -152,7 +152,7 @@ def test_an_unsure_reviewer_is_not_right_about_an_allowed_gold_item(tmp_path: Pa
 def test_annotations_without_gold_items_measure_no_reviewer(tmp_path: Path) -> None:
     write_votes(tmp_path / "a.jsonl", ("a", ["reviewer"]))
     line = Shell(tmp_path).refused("decisions", "reviewers", "a.jsonl")
-    assert "the annotations contain no test item with a known clause" in line
+    assert "the annotations contain no test item whose correct policy clause is known" in line
     assert "--gold" in line
 
 

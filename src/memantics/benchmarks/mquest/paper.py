@@ -43,7 +43,7 @@ _CHARACTERS = 1200
 
 
 def _name(material: MquestMaterial, runs: Sequence[ScoredRun]) -> list[str]:
-    """Return the display name of a run: the paper's name if the system is in the paper."""
+    """Return the display name of a run: the name that the paper gives the system, if any."""
     labels = zip(runs, name_runs(runs), strict=True)
     return [
         label if label != run.model else material.name_system(label) or label

@@ -226,7 +226,8 @@ def _make_table(name: str, records: Iterable[Record]) -> pa.Table:
     try:
         return pa.Table.from_pylist([dict(record) for record in records])
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(name, f"its records do not fit one table: {error}") from error
+        fault = f"a column of its records has values of different types: {error}"
+        raise DataError(name, fault) from error
 
 
 def _write_table(name: str, table: pa.Table, path: Path) -> TableFile:

@@ -1,4 +1,4 @@
-"""Build questions in two steps: write, try without the meme, repair, and check the final form."""
+"""Build questions: write them, try them without the meme, repair them, check the final form."""
 
 from __future__ import annotations
 

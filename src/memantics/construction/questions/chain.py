@@ -348,7 +348,7 @@ def note(
     knowledge: Knowledge,
     unchecked: str = "",
 ) -> assembly.AssembledQuestion:
-    """Add the remarks of the trials, and what is needed to answer.
+    """Add notes of the models that tried to answer, and what a reader needs to answer.
 
     ``unchecked`` says why no model judged the question in its final form.
     """

@@ -97,7 +97,7 @@ def store_image(decision: str, data: bytes, expires_at: float | None = None) -> 
 
 
 def pack_text(text: str) -> str:
-    r"""Return a text as it is stored: PostgreSQL takes no zero bytes, and no database surrogates.
+    r"""Encode a text for storage: PostgreSQL rejects zero bytes, every database lone surrogates.
 
     >>> pack_text("a\0b"), unpack_text(pack_text("a\0b")), pack_text("ab")
     ('\x1abase64:YQBi', 'a\x00b', 'ab')

@@ -335,7 +335,7 @@ def measure_reviewers(
                 marks[vote.annotator, vote.at[:10]].append(said == gold)
     if not marks:
         raise InputError(
-            "the annotations contain no test item with a known clause",
+            "the annotations contain no test item whose correct policy clause is known",
             hint="add such items to the queue with the option --gold of 'screen' or 'decisions "
             "queue'",
         )

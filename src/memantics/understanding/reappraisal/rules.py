@@ -47,7 +47,7 @@ _PIECE = re.compile(r"[\w'’]+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class FeelingGate:
-    """Memes that are rewritten, with the agreed emotion, and the reasons for all others."""
+    """Memes to rewrite with the emotion that annotators agree on; reasons for all other memes."""
 
     memes: tuple[Meme, ...]
     emotions: Mapping[str, SourceEmotion] = field(default_factory=dict)

@@ -1,9 +1,9 @@
 """Find the panels of a meme from straight lines across it.
 
 A gutter is a thin band of one colour from edge to edge that differs from both sides. Panels without
-a gutter meet at one straight edge. A horizon is also a straight edge, so an edge counts only
-between columns, or if it divides the height into equal parts. Bars with only a caption and strips
-much smaller than the rest are not panels.
+a gutter meet at one straight edge. A horizon is also a straight edge, so a horizontal edge counts
+only if it divides the height into equal parts. Bars with only a caption and strips much smaller
+than the rest are not panels.
 """
 
 from __future__ import annotations
