@@ -121,7 +121,7 @@ PAST = {"version": 1, "action": "submit", "at": 1.0, "values": {}}
         ([{"id": "x" * 400, "data": {}}], "at most 300"),
         ([[PAST | {"at": 1e300}]], "less than or equal"),
         ([[PAST | {"version": 2**40}]], "less than or equal"),
-        ([[PAST, PAST]], "the same version"),
+        ([[PAST, PAST]], "have the same number"),
     ],
 )
 def test_tasks_that_would_break_the_data_are_refused(

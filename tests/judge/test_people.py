@@ -204,7 +204,7 @@ def test_the_rubric_as_data_is_the_one_in_the_prompt() -> None:
     ("change", "told"),
     [
         ("levels = 3", "levels"),
-        ('[dimension.levels]\n1 = "a"\n4 = "b"', "gap"),
+        ('[dimension.levels]\n1 = "a"\n4 = "b"', "consecutive"),
         ('[dimension.levels]\n1 = "a"', "levels"),
         ("= nothing", "not a TOML file"),
     ],

@@ -67,8 +67,8 @@ def detect_form(path: Path, delimiter: str = "", encoding: str = "") -> Separate
 
 
 def _refuse_unmarked_utf16(name: str, start: bytes) -> None:
-    """Raise a DataError if every second byte of Latin letters is zero."""
-    if start.count(0) * 10 > len(start):
+    """Raise a DataError if up to every second byte is zero, as in Latin letters."""
+    if len(start) < start.count(0) * 10 <= 6 * len(start):
         hint = "name it: --encoding utf-16-le or --encoding utf-16-be"
         raise DataError(name, "looks like UTF-16 without a byte order mark", hint=hint)
 

@@ -236,7 +236,8 @@ def test_every_route_is_classified() -> None:
 
 def test_routes_outside_the_list_show_nothing_of_the_data(office: Office) -> None:
     known = {route.path for route in list_routes()}
-    paths = {getattr(route, "path", "") for route in office.app.routes}
+    installed = {getattr(route, "path", "") for route in office.app.routes}
+    paths = {path.replace(":number}", ":int}") for path in installed}
     assert paths - known == {"/health", "/static/{name}"}
 
 
