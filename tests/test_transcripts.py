@@ -108,6 +108,7 @@ def test_the_one_that_is_refused_offers_single_words_beside_a_long_answer() -> N
     assert list(complaints()) == ["construction-183"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["construction-183"])
 def test_a_refusal_says_in_plain_words_what_to_change(name: str) -> None:
     said = complaints()[name]

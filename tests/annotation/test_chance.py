@@ -100,6 +100,7 @@ def wander(
 
 
 # Of a questionnaire everybody fills in one form, and nobody may look at it.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in list_workflows() if not read_workflow(n).personal])
 def test_a_busy_project(service: AnnotationService, tmp_path: Path, name: str) -> None:
     draw = random.Random(name)

@@ -205,6 +205,7 @@ def test_lists_are_cleaned_and_bounded(value: JsonValue, kept: list[str] | None)
         check(form, form.stages[0].fields, {"intents": value})
 
 
+@pytest.mark.slow
 @given(text=st.text(max_size=80))
 @settings(max_examples=200, deadline=None)
 def test_cleaning_twice_changes_nothing_more(text: str) -> None:

@@ -24,6 +24,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", find_benchmarks())
 def test_every_benchmark_can_be_audited(shell: Shell, name: str) -> None:
     ran = shell.run("audit", name, "--data", "sample", "--json", "--out", "audit.html")

@@ -82,6 +82,7 @@ def test_verdicts_are_words_and_not_only_colours() -> None:
     assert "Recommendation." in page
 
 
+@pytest.mark.slow
 def test_an_audit_without_findings_says_so() -> None:
     page = render_page(Audit(BENCHMARK, DATA, [], [], ()))
     assert "No check was possible" in page

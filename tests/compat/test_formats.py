@@ -305,6 +305,7 @@ def read_tree(folder: Path) -> Mapping[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_a_published_benchmark_runs(shell: Shell) -> None:
     shutil.copytree(FIXTURES / "published", shell.folder / "published")
     place = {"MEMANTICS_BENCHMARKS": str(shell.folder / "published")}

@@ -44,6 +44,7 @@ def test_rows_belong_to_tasks_options_and_splits_that_exist(benchmark: Benchmark
         assert row.source
 
 
+@pytest.mark.slow
 def test_a_row_has_metrics_that_the_task_has_too(benchmark: Benchmark) -> None:
     """At least one: some figures need a model on disk, or a view of the data."""
     for task, own in Counter(row.task for row in ROWS[benchmark.card.name]).items():

@@ -25,6 +25,7 @@ def test_the_ten_examples_are_read() -> None:
         assert intended.text == reading
 
 
+@pytest.mark.slow
 def test_the_python_example_runs() -> None:
     code = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL))
     names: dict[str, object] = {}

@@ -12,6 +12,7 @@ from memantics.core.samples import IMAGES
 from tests.places import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("guide", "written"),
     [

@@ -98,6 +98,7 @@ def test_a_log_that_inspect_wrote(tmp_path: Path) -> None:
         assert done.run.results.usage.tokens_in == 24 * 7
 
 
+@pytest.mark.slow
 def test_epochs_of_inspect_are_repeats_and_their_reasoning_can_be_audited(tmp_path: Path) -> None:
     import acp  # noqa: F401
     from inspect_ai import Task, eval  # noqa: A004

@@ -58,6 +58,7 @@ def test_every_kind_of_image_is_read() -> None:
     )
 
 
+@pytest.mark.slow
 def test_mutated_images_are_read_or_refused() -> None:
     ends: dict[str, int] = {}
     with warnings.catch_warnings():

@@ -131,6 +131,7 @@ def test_the_mock_model_runs_without_a_network(tmp_path: Path) -> None:
     assert log.samples[0].metadata["shown by"].endswith(f"--item {log.samples[0].id}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFS)
 def test_every_task_runs_on_its_sample(name: str, tmp_path: Path) -> None:
     served = Served()
@@ -213,6 +214,7 @@ def test_a_captioner_can_be_another_model(tmp_path: Path) -> None:
     assert "a cat on a client" in served.texts[0]
 
 
+@pytest.mark.slow
 def test_the_users_sampling_wins_and_the_tasks_own_is_the_default(tmp_path: Path) -> None:
     served = Served()
     run(tasks.mquest_qa(data="sample", invalid="wrong"), served, tmp_path, limit=1)

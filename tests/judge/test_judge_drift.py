@@ -47,6 +47,7 @@ def test_a_version_that_became_milder_is_not_comparable(run: mm.Run, plant: Plan
         mm.judge_drift([run], model="judge/new", against="judge/none")
 
 
+@pytest.mark.slow
 def test_few_answers_leave_the_question_open(run: mm.Run, plant: Plant) -> None:
     plant("old", lambda _: say(3, 3))
     plant("new", lambda answer: say(2 + 2 * (number(answer) % 2), 3))

@@ -104,6 +104,7 @@ def test_a_meme_is_shown_as_tree_page_and_json(pack: ModelClient) -> None:
     assert set(pack.folder.iterdir()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["all.nq", "all.trig", "all.ttl", "all.jsonld"])
 def test_what_is_exported_imports_again(pack: ModelClient, tmp_path: Path, name: str) -> None:
     file = tmp_path / name

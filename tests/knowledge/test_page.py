@@ -150,6 +150,7 @@ def test_hostile_knowledge_stays_text(browser: Browser, tmp_path: Path) -> None:
         watched.assert_quiet()
 
 
+@pytest.mark.slow
 def test_images_are_looked_for_where_they_may_be(tmp_path: Path) -> None:
     own = dataclasses.replace(DUEL, image="../../etc/passwd")
     with pytest.raises(DataError, match="points outside"):

@@ -46,6 +46,7 @@ def wish(second: str = "I DRIFT") -> WishPlanner:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("editor", "planner", "source", "system"),
     [
@@ -83,6 +84,7 @@ def test_a_reappraisal(
     check_files([saved], source)
 
 
+@pytest.mark.slow
 def test_running_again_with_other_marks_draws_again(tmp_path: Path) -> None:
     path, lines = draw_meme_file(tmp_path)
     shop = make_shop(tmp_path, wish(), lines)

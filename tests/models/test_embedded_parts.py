@@ -221,6 +221,7 @@ def test_rude_and_gloomy_words_are_whole_words() -> None:
     assert MoodLexicon().feel("dumbbells and trashcans, foolproof").rude == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pun", "plain"), [("暗中观茶", "暗中观察"), ("我不梨解", "我不理解"), ("无盐以对", "无言以对")]
 )

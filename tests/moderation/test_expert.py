@@ -84,6 +84,7 @@ def test_it_learns_what_words_tell() -> None:
     assert train().detector.classify([]) == []
 
 
+@pytest.mark.slow
 def test_ids_and_order_have_no_say() -> None:
     one = train().detector.classify([Example("a", "rain"), Example("b", "cake")])
     other = train().detector.classify([Example("q", "cake"), Example("7", "rain")])

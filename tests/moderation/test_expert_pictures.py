@@ -92,6 +92,7 @@ def test_the_same_vision_model_is_needed(memes: Path, clip: Path, tmp_path: Path
         classifiers.use_classifier(place)
 
 
+@pytest.mark.slow
 def test_missing_and_broken_pictures_are_zeros(clip: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.png").write_bytes(b"no picture")
     Image.new("RGB", (40, 40), "red").save(tmp_path / "red.png")

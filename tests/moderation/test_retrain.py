@@ -246,6 +246,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_detector_learns_and_keeps_its_rule(client: Path) -> None:
     set_point(client / "old.zip", operating_point="recall=0.9", review_range=(0.2, 0.8))
     before = (client / "old.zip").read_bytes()

@@ -47,6 +47,7 @@ def test_the_targets_are_what_speaks_for_harm(trained: FastDetector) -> None:
     assert {"苦", "瓜"} & set(pick_targets(trained, bitter, None)[:2])
 
 
+@pytest.mark.slow
 def test_obfuscations_lower_recall_where_only_the_text_speaks(trained: FastDetector) -> None:
     bare = [replace(e, text_caption="", image_caption="") for e in make_examples(60, seed=8)]
     found = {own.attack: own for own in measure_evasion(trained, bare, most=20)}

@@ -28,6 +28,7 @@ def test_a_misread_character_no_longer_hides_the_pun() -> None:
     assert list_texts("荔大元穷", {2: {"无": 0.46}})[0] == "力大无穷"
 
 
+@pytest.mark.slow
 def test_it_is_found_in_a_caption_of_several_lines() -> None:
     assert "力大无穷" in " ".join(list_texts("真好\n荔大元穷", {5: {"无": 0.46}}))
 

@@ -119,6 +119,7 @@ def test_python_names_metrics_too(shell: Shell, monkeypatch: pytest.MonkeyPatch)
     assert mm.score(run, metrics=[]).results.metrics == ()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rates")
 @pytest.mark.parametrize(
     ("name", "reason"),

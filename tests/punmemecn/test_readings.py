@@ -37,6 +37,7 @@ def test_a_prompt_tells_the_readings_of_its_caption() -> None:
     assert item.form.context["readings"] in text_of(task, item)
 
 
+@pytest.mark.slow
 def test_the_readings_come_from_the_caption_alone() -> None:
     """The same caption gets the same hint whatever its annotations say."""
     by_caption: dict[str, set[str]] = {}

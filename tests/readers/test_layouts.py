@@ -329,6 +329,7 @@ PUBLISHED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", PUBLISHED)
 def test_every_published_layout_is_recognised(layout: str, tmp_path: Path) -> None:
     write, sets, labels = PUBLISHED[layout]

@@ -57,6 +57,7 @@ def test_survey_has_nothing_to_explain_but_the_known() -> None:
     )
 
 
+@pytest.mark.slow
 def test_question_metrics() -> None:
     got = numbers()
     keys = Counter(

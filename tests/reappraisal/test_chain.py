@@ -87,6 +87,7 @@ def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_model_plans_and_all_files_are_there(tmp_path: Path) -> None:
     result, model = run_model(tmp_path, answer())
     assert result.status == "done"
@@ -205,6 +206,7 @@ def break_rules(_request: Request) -> ScriptedReply:
     return json.dumps(PLAN_VALUE | {"target": "happy"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [raise_transient, refuse, babble, break_rules])
 def test_a_model_that_fails_leaves_the_stage_failed(
     tmp_path: Path, fault: Callable[[Request], ScriptedReply]
@@ -267,6 +269,7 @@ def test_a_second_run_asks_and_draws_nothing(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in first.folder.iterdir()} == written
 
 
+@pytest.mark.slow
 def test_an_edited_plan_is_kept_and_drawn(tmp_path: Path) -> None:
     first, _ = run_model(tmp_path, answer())
     before = (first.folder / MEME).read_bytes()
@@ -343,6 +346,7 @@ def test_grading_stays_inside_of_its_mask(tmp_path: Path) -> None:
     assert result.checks.panels_kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("blurred", "status", "plate"), [(0, "done", False), (1, "flawed", True), (2, "flawed", True)]
 )

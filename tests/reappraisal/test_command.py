@@ -61,6 +61,7 @@ def test_the_word_lists_no_longer_plan(shell: Shell) -> None:
     assert "embedded/planner" in shell.refused("reappraise", "meme.png", "-m", "embedded/planner")
 
 
+@pytest.mark.slow
 def test_drafts_without_a_model_are_declined_with_the_reason(shell: Shell) -> None:
     (shell.folder / "memes").mkdir()
     shutil.copy(IMAGES / "en-012.png", shell.folder / "memes")

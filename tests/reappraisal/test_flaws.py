@@ -139,6 +139,7 @@ def with_look(page: MemeStructure, **changes: object) -> MemeStructure:
     return replace(page, captions=(LetteredCaption(caption.block, caption.ink, look),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

@@ -132,6 +132,7 @@ def test_values_are_escaped_and_isolated() -> None:
     assert "<bdi>" not in read_phrases("en").attribute("{metric} by {field}", metric="a", field="b")
 
 
+@pytest.mark.slow
 def test_the_report_says_nothing_of_ours_in_english(chinese_page: Path) -> None:
     shown = chinese_page.read_text(encoding="utf-8")
     assert '<html lang="zh">' in shown
@@ -149,6 +150,7 @@ def test_the_english_page_is_as_it_was(demo_page: Path) -> None:
     assert '<script type="application/json" id="phrases">{}</script>' in shown
 
 
+@pytest.mark.slow
 def test_only_the_page_has_a_language(shell: Shell, demo_runs: list[Path], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--language works with the HTML page only"):
         mm.report(demo_runs, tmp_path / "report.md", language="zh")

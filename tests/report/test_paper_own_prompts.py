@@ -137,6 +137,7 @@ def test_every_published_row_names_its_wording(name: str) -> None:
     assert all(row.get("wording") in ("official", "printed", "none") for row in rows)
 
 
+@pytest.mark.slow
 @needs_shared_data
 @pytest.mark.parametrize("name", NAMES)
 def test_printed_commands_carry_the_official_wording(

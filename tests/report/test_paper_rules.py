@@ -180,6 +180,7 @@ def test_a_run_that_was_scored_otherwise_is_not_compared() -> None:
     assert told == ("invalid: retry:2 instead of wrong", "hint: none instead of prompt")
 
 
+@pytest.mark.slow
 def test_every_option_that_a_row_does_not_name_prevents_a_comparison() -> None:
     """In all papers with compared rows: another form or other constants are not the paper's."""
     for name in ("mquest", "mer_bench", "punmemecn"):

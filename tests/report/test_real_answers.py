@@ -56,6 +56,7 @@ def test_sentiment_has_verdicts_and_both_gold_options() -> None:
     assert judge_answer("answered", {}, {}) == OPEN
 
 
+@pytest.mark.slow
 def test_gold_is_marked_where_the_sheet_names_it_otherwise() -> None:
     data = read_payload(ask("toxicn_mm/type"))
     for item in data["items"]:

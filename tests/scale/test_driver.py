@@ -118,6 +118,7 @@ def test_workers_that_cannot_start_are_no_fault_of_the_memes(tmp_path: Path) -> 
     assert read(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     """Workers are new processes, which must not run the script again that started them."""
     script = tmp_path / "script.py"

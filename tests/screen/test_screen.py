@@ -196,6 +196,7 @@ def test_settings_that_contradict_themselves_are_refused(settings: dict[str, Any
         ScreenSettings(**settings)
 
 
+@pytest.mark.slow
 def test_the_command_writes_parts_csv_and_a_page(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     write_lines(

@@ -204,6 +204,7 @@ def test_the_note_of_a_model_is_in_the_language_of_the_page(
         assert f'<span class="tag">{note}</span>' in answer.read().decode()
 
 
+@pytest.mark.slow
 def test_links_lead_only_to_what_was_found(address: str) -> None:
     def ask(path: str, **query: str) -> int:
         try:

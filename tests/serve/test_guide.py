@@ -40,6 +40,7 @@ def run(command: list[str], client: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_examples_for_curl_run(site: Site, client: Path) -> None:
     (shown,) = (block for block in blocks("sh") if "curl" in block)
     said = run(["sh", "-ec", shown.replace(ADDRESS, site.address)], client)

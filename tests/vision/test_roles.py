@@ -44,6 +44,7 @@ def quick() -> RememberingOcr:
     return RememberingOcr(RapidReader("fast"), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["ocr", "quick"])
 @pytest.mark.parametrize("name", CASES)
 def test_captions_are_told_from_the_rest(

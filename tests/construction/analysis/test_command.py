@@ -52,6 +52,7 @@ def test_with_a_model_every_part_is_there_and_asked_once(shell: Shell) -> None:
     assert calls.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_model_that_babbles_leaves_gaps_not_errors(shell: Shell) -> None:
     (card,) = json.loads(shell.done("analyze", image_path("en-001"), "-m", "fake/babble", "--json"))
     assert card["statuses"].get("unparsed", 0) > 0

@@ -33,6 +33,7 @@ def tell(text: str, name: str = "m", meaning: str = "") -> ChatSubject:
     return make_subject(Meme(name, Path("a.png"), text, notes={"meaning": meaning}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "topic"),
     [

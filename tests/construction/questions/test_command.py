@@ -94,6 +94,7 @@ def test_a_build_gets_questions_and_a_queue(shell: Shell, made: Path) -> None:
     assert {path.name: path.read_bytes() for path in made.glob("*.jsonl")} == first
 
 
+@pytest.mark.slow
 def test_what_a_user_can_fix_is_one_line(shell: Shell, made: Path) -> None:
     (made / "knowledge.jsonl").write_text('{"meme": "x"}\n')
     assert "row 1" in shell.refused("build", "questions", made, "-m", "fake/builder")
