@@ -214,7 +214,7 @@ def test_a_run_of_the_judge_on_versions_is_a_judge_of_choices(
     *_, rfs = score_preferences(path, [judged])
     # This judge says the same of all versions.
     assert (rfs.label, rfs.n, rfs.note) == ("RFS, v", 0, "1 ties")
-    with pytest.raises(InputError, match="has no judgements of version-1"):
+    with pytest.raises(InputError, match="has no judgements of the folders version-1"):
         score_preferences(path, [runs["RF-VF"]])
 
 
